@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  load -> database -> connection -> statement -> execute.
- * What can fail: each step; the error has the driver's message. What was made
- *              before is released at the close. */
+ * Failures:    each step; the error has the driver's message. Objects made
+ *              before are released at the close. */
 #include "blocking_query.h"
 
 /* Converts an error of the driver, and releases it. */
@@ -148,7 +148,7 @@ int uva__blocking_query_open(struct uva__blocking_query *s,
     return code;
 }
 
-/* Errors are ignored: nothing can be done about them. */
+/* Errors are ignored: there is no remedy. */
 void uva__blocking_query_close(struct uva__blocking_query *s)
 {
     struct AdbcError adbc = ADBC_ERROR_INIT;

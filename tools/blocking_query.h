@@ -14,8 +14,8 @@ struct uva__blocking_query {
     struct AdbcStatement statement;   /* owns, if it has private_data */
 };
 
-/* Loads the driver, connects and executes the query; all that blocks. Gives
- * `rows`, which the caller releases. Returns 0 or an errno, with an error.
+/* Loads the driver, connects and executes the query; these block. Gives `rows`,
+ * which the caller releases. Returns 0 or an errno, with an error.
  * uva__blocking_query_close() is called in every case. Thread: any, one at a
  * time. */
 UVA_MUST_CHECK int uva__blocking_query_open(struct uva__blocking_query *session,

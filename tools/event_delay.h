@@ -16,8 +16,8 @@ struct uva__event_delay {
 
 /* Measures with user events of the first OpenCL device, which another thread
  * completes. Returns 0; ENOTSUP with an error that names the missing part.
- * `runtime` must have a thread of its own. Blocks for about a second. Thread:
- * any but the loop. */
+ * `runtime` must have its own thread. Blocks for about a second. Thread: any
+ * but the loop. */
 UVA_MUST_CHECK int uva__event_delay_opencl(struct uva_runtime *runtime,
                                            struct uva__event_delay *out,
                                            struct uva_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each loop that watches a signal is called, so the loop of the command ends
- * in good order by handles of its own, and this one counts the time. */
+ * in good order by its own handles, and this one counts the time. */
 #include "guard.h"
 
 #include <errno.h>

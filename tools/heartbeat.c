@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  start -> (beat)* -> stop.
- * What can fail: nothing.
- * On cancel and close: stop may be called at any time; the last gap is counted.
- */
+ * Failures: none. On cancel and close: stop may be called at any time; the last
+ * gap is counted. */
 #include "heartbeat.h"
 
 #include <assert.h>

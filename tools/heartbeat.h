@@ -24,7 +24,7 @@ struct uva__heartbeat {
 void uva__heartbeat_start(struct uva__heartbeat *heart, uv_loop_t *loop);
 
 /* Stops: counts the time since the last beat and closes the timer; the loop
- * must still run for that. A second call does nothing. Thread: loop. */
+ * must still run for that. A second call has no effect. Thread: loop. */
 void uva__heartbeat_stop(struct uva__heartbeat *heart);
 
 /* Returns the delay that a `share` (0 to 1) of the beats did not exceed, to

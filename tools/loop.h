@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libuv does for the command where it would end the process without a
- * word: each is tried first, so that a failure is an error with a text. */
+/* The calls of libuv that would end the process without a word: each is tried
+ * first, so that a failure is an error with a text. */
 #ifndef UVA_TOOLS_LOOP_H
 #define UVA_TOOLS_LOOP_H
 
@@ -8,11 +8,11 @@
 
 #include "uvarrow/base.h"
 
-/* Makes a loop. 0; or an errno, and there is none. Thread: any. */
+/* Makes a loop. 0; or an errno, and there is no loop. Thread: any. */
 UVA_MUST_CHECK int uva__loop_open(uv_loop_t *loop, struct uva_error *error);
 
 /* Has libuv start its threads, which write files and find hosts. 0; or an
- * errno, and nothing may be asked of them. Thread: loop. */
+ * errno, and they must not be used. Thread: loop. */
 UVA_MUST_CHECK int uva__loop_threads(uv_loop_t *loop, struct uva_error *error);
 
 #endif

@@ -74,8 +74,8 @@ static int unknown(const char *name)
     return uva__report_error(&error, UVA__EXIT_USAGE);
 }
 
-/* "help" alone explains the program; "help COMMAND" does what "COMMAND --help"
- * does. */
+/* "help" alone explains the program; "help COMMAND" is the same as "COMMAND
+ * --help". */
 static int help_on(const char *name)
 {
     char option[] = "--help";

@@ -73,8 +73,8 @@ static const char *const TEXTS[NAMES] = {
     [NAME_ASYNC] = "--async",
 };
 
-/* Returns the option that `arg` names, and in `value` what follows its '=', or
- * NULL. Returns NAMES for an unknown option. The only short one is -h. */
+/* Returns the option that `arg` names, and in `value` the text after its '=',
+ * or NULL. Returns NAMES for an unknown option. The only short one is -h. */
 static enum name name_find(const char *arg, const char **value)
 {
     int name;
@@ -360,7 +360,7 @@ static bool ending_is(const char *const *endings, const char *ending)
 }
 
 /* Without --format, the ending of the output's name is the format. A name
- * without an ending, such as that of a device, is none. */
+ * without an ending, such as a device's, has no format. */
 static int options_read_ending(struct uva__options *options,
                                struct uva_error *error)
 {
@@ -396,7 +396,7 @@ static int options_check_output(struct uva__options *options,
     return options_read_ending(options, error);
 }
 
-/* Checks that options of text are for text, and those of CSV for CSV. */
+/* Checks that options of text are for text, and options of CSV for CSV. */
 static int options_check_text(const struct uva__options *options,
                               struct uva_error *error)
 {
@@ -464,7 +464,7 @@ static int options_check_server(struct uva__options *options,
     return 0;
 }
 
-/* A file with rows needs neither a driver nor a query. */
+/* A file with rows needs no driver and no query. */
 static int options_check_from(struct uva__options *options,
                               struct uva_error *error)
 {

@@ -16,7 +16,7 @@
 /* Maximum number of parameters on a command line. */
 #define UVA__OPTIONS_PARAMS 100
 
-/* Options that a sub-command has in addition to those of every query. */
+/* Options of a sub-command beyond the options of every query. */
 enum uva__options_set {
     UVA__OPTIONS_OUTPUT = 1, /* --output, --in-place, --format and its options,
                                 --from, --param, --trace, --quiet, --verbose */
@@ -41,23 +41,23 @@ struct uva__setting {
  * from the command line. */
 struct uva__options {
     enum uva__options_set set; /* accepted options */
-    const char *driver;        /* its library, name or manifest; NULL: that of
-                                  the scheme of `uri` */
+    const char *driver;        /* its library, name or manifest; NULL: from the
+                                  scheme of `uri` */
     const char *entrypoint;    /* its init function; NULL: guessed */
     const char *uri;           /* URI of the database; NULL: not set */
     const char *sql;           /* the query */
     char *sql_text;            /* owns: the query, if it was in a file */
-    const char *file;       /* path of that; "-": standard input; NULL: none */
-    const char *from;       /* path or URL of rows read instead; NULL: none */
+    const char *file;          /* its path; "-": standard input; may be NULL */
+    const char *from;       /* path or URL of rows read instead; may be NULL */
     int64_t batch_bytes;    /* see struct uva_adbc_query; 0: not set */
     int64_t max_bytes;      /* see struct uva_ipc_source; 0: not set */
-    const char *token_file; /* for a server, as the next one; NULL: none */
-    const char *tls_ca;     /* its certificates; NULL: those of the system */
+    const char *token_file; /* for a server, as the next one; may be NULL */
+    const char *tls_ca;     /* its certificates; NULL: the system's */
     const char *output;     /* path of the file; NULL: standard output */
     struct uva_write write; /* format, and how CSV is written */
     bool has_format;        /* the command line names it */
     bool in_place;          /* the file itself is written to */
-    const char *trace;      /* path of the trace; NULL: none */
+    const char *trace;      /* path of the trace; may be NULL */
     bool quiet;             /* no progress, no summary */
     bool verbose;           /* a longer summary */
     bool help;              /* only print the help */
@@ -71,7 +71,7 @@ struct uva__options {
 
 /* Parses the arguments after the name of a sub-command, which accepts the
  * options in `set`. Reads the query if it is in a file. Returns 0; EINVAL with
- * an error that describes the fault; ENOMEM; what uva__sql_read() returns.
+ * an error that describes the fault; ENOMEM; the code of uva__sql_read().
  * uva__options_fini() frees it in every case. Thread: any. */
 UVA_MUST_CHECK int uva__options_init(struct uva__options *options, char **args,
                                      enum uva__options_set set,

@@ -3,7 +3,7 @@
  *              terminals and sockets are libuv streams; a file is written by
  *              libuv's threads, one chunk at a time, at the file's own
  *              position.
- * What can fail: every write. The first failure is reported at once, possibly
+ * Failures:    every write. The first failure is reported at once, possibly
  *              inside the call that caused it; all later chunks are discarded.
  * On close:    queued chunks are still written; then the handle is closed, then
  *              on_closed is called. */
@@ -30,7 +30,7 @@ struct uva__output_chunk {
     struct uva_encoder_part part;   /* owns; zeroes: the bytes are a copy, which
                                        is after the buffers */
     size_t size;                    /* in bytes */
-    int64_t rows;                   /* of a batch; -1: it is none */
+    int64_t rows;                   /* of a batch; -1: another chunk */
     unsigned count;                 /* number of buffers */
     uv_buf_t rest[];                /* file: the remaining bytes */
 };
@@ -96,7 +96,7 @@ static void output_fail(struct uva__output *output, int code)
     output->events.on_failed(output->events.ctx, code);
 }
 
-/* Runs when the pipe's last reader closes it, even if nothing is written. */
+/* Runs when the pipe's last reader closes it, even if no bytes are written. */
 static void output_on_watch(uv_poll_t *watch, int status, int events)
 {
     (void)status;

@@ -67,7 +67,8 @@ struct uva__output {
 
 /* Opens the file at `path`, or standard output if it is NULL. An existing file
  * keeps its content until the first write. Returns 0: close it by
- * uva__output_close(). Otherwise an errno, and there is nothing to undo.
+ * uva__output_close(). Otherwise an errno, and the caller has no clean-up to
+ * do.
  * Thread: loop. */
 UVA_MUST_CHECK int uva__output_open(struct uva__output *output, uv_loop_t *loop,
                                     const char *path,
@@ -96,15 +97,15 @@ UVA_MUST_CHECK int uva__output_write_part(struct uva__output *output,
  * Thread: loop. */
 bool uva__output_is_full(struct uva__output *output);
 
-/* Has a file that has failed try again with what is written from now on.
+/* Has a file that has failed try again with later writes.
  * Thread: loop. */
 void uva__output_resume(struct uva__output *output);
 
 /* Closes the sink once all has been written. Thread: loop. */
 void uva__output_close(struct uva__output *output);
 
-/* Ends the wait of that, for a reader that stands still: what is not written is
- * discarded, and on_failed is called with ECANCELED. Does nothing before
+/* Ends the wait of that, for a reader that stands still: unwritten bytes are
+ * discarded, and on_failed is called with ECANCELED. Without effect before
  * uva__output_close(), and for files, as their writes end. Thread: loop. */
 void uva__output_cut(struct uva__output *output);
 

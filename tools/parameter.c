@@ -16,7 +16,7 @@
 /* The meaning of a text as a number of JSON. */
 enum shape { SHAPE_NONE, SHAPE_INT, SHAPE_FLOAT };
 
-/* Skips digits; returns NULL if there are none. */
+/* Skips digits; returns NULL without digits. */
 static const char *digits_skip(const char *at)
 {
     const size_t count = strspn(at, DIGITS);
@@ -66,7 +66,7 @@ static int number_read(const char *from, enum shape shape,
 /* ---- strings --------------------------------------------------------------
  */
 
-/* Reads four hexadecimal digits; returns -1 if they are none. */
+/* Reads four hexadecimal digits; returns -1 if they are not. */
 static long hex_read(const char *at)
 {
     char text[5] = "";
@@ -99,7 +99,7 @@ static char *utf8_put(char *to, long c)
     return to;
 }
 
-/* Reads what follows "\u", also a pair of surrogates. Returns the place after
+/* Reads the part after "\u", also a pair of surrogates. Returns the place after
  * it; NULL if it is no character, or NUL. */
 static const char *unicode_read(const char *at, char **to)
 {
@@ -135,7 +135,7 @@ static const char *escape_read(const char *at, char **to)
 }
 
 /* Reads a string in quotes into `to`, which has room for it. Returns its size;
- * -1 if it is none. */
+ * -1 if it is invalid. */
 static ptrdiff_t string_read(const char *from, char *to)
 {
     const char *const begin = to;

@@ -9,7 +9,7 @@
 
 #include "uvarrow/base.h"
 
-/* The types that a value may have: those of JSON. */
+/* The types that a value may have: JSON's. */
 enum uva__parameter_kind {
     UVA__PARAMETER_NULL = 0,
     UVA__PARAMETER_BOOL,
@@ -29,9 +29,9 @@ struct uva__parameter {
 };
 
 /* Reads a value: a number, true, false, null or a string in quotes, as in JSON.
- * What is none of these is a text as it stands. Returns 0 and gives `out`,
- * freed by uva__parameter_fini(); EINVAL for a number that is too large;
- * ENOMEM. Thread: any. */
+ * Any other text is a text as it stands. Returns 0 and gives `out`, freed by
+ * uva__parameter_fini(); EINVAL for a number that is too large; ENOMEM. Thread:
+ * any. */
 UVA_MUST_CHECK int uva__parameter_read(const char *from,
                                        struct uva__parameter *out,
                                        struct uva_error *error);

@@ -3,14 +3,14 @@
  *
  * Happy path:  open sink -> stream starts -> schema -> (part written)* -> done
  * -> sink written and closed -> handles closed -> runtime detached -> summary.
- * What can fail: the driver, the database, the query (exit code 2 before the
+ * Failures:    the driver, the database, the query (exit code 2 before the
  *              schema arrives, 1 later); the sink. A pipe closed by its reader
  *              is no failure: the reader has read enough.
  * On cancel:   the first Ctrl-C cancels the stream; queued chunks are still
  *              written, so the output ends with a whole line, unless its reader
- *              stands still for READER_MS. What else stands still (a terminal,
- *              a disk, a driver) is ended by the guard. The second one exits at
- *              once. */
+ *              stands still for READER_MS. Any other call that stands still (a
+ *              terminal, a disk, a driver) is ended by the guard. The second
+ *              one exits at once. */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -108,7 +108,7 @@ struct query {
     uv_signal_t signals[UVA__GUARD_SIGNALS]; /* Ctrl-C and the like */
     struct uva__tally tally;                 /* the written rows */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
-    struct uva_error error;         /* code 0: none */
+    struct uva_error error;         /* code 0: no error */
     bool has_begun;                 /* the schema has arrived */
     bool reader_gone;               /* the reader has closed the pipe */
     int signal;                     /* the signal that stopped it, or 0 */

@@ -20,7 +20,7 @@ struct cell {
         uint8_t bit;
         int32_t offsets[2];
     } as;
-    char *text;             /* owns; NULL: none */
+    char *text;             /* owns; may be NULL */
     char name[24];          /* of its column */
     const void *buffers[3]; /* as in struct ArrowArray */
 };

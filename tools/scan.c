@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A scanner of strict JSON (RFC 8259) that builds nothing: it steps over values
- * and remembers where the events lie. What it accepts, every other parser
- * accepts. */
+/* A scanner of strict JSON (RFC 8259) that does not build values: it steps over
+ * them and remembers where the events lie. Every other parser accepts its
+ * accepted texts. */
 #include "scan.h"
 
 #include <errno.h>
@@ -165,7 +165,7 @@ static bool scan_closers(struct scanner *s, const char *closers, int *depth)
     return true;
 }
 
-/* Steps over one value with all that it holds. */
+/* Steps over one value with its content. */
 static bool scan_value(struct scanner *s)
 {
     char closers[DEPTH];

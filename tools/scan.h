@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the events in the text of a trace: JSON in one of the two forms of
- * Chrome's trace event format, an array of events or an object with such an
- * array as "traceEvents". It checks that the text is JSON, and not what the
- * events mean. */
+/* Finds the events in the text of a trace: JSON in either form of Chrome's
+ * trace event format, an array of events or an object with such an array as
+ * "traceEvents". It checks that the text is JSON, and not the meaning of the
+ * events. */
 #ifndef UVA_TOOLS_SCAN_H
 #define UVA_TOOLS_SCAN_H
 

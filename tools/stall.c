@@ -5,8 +5,8 @@
  * Happy path:  for each of the two: heart beats -> query opened -> (batch
  *              turned into CSV, thrown away)* -> end -> heart stopped -> line
  *              printed.
- * What can fail: as in query; the first error ends the command.
- * On cancel:   there is no cancel; Ctrl-C ends the program.
+ * Failures: as in query; the first error ends the command. On cancel: there is
+ * no cancel; Ctrl-C ends the program.
  *
  * The loop-thread run is as considerate as possible: it reads one batch in each
  * loop iteration, so that timers can fire in between. */
@@ -38,13 +38,13 @@ static const char HELP[] =
 
 static const struct uva_write csv = {.format = UVA_FORMAT_CSV};
 
-/* One of the two runs. */
+/* A run of the two. */
 struct run {
     const struct uva__options *options; /* borrows */
-    uv_loop_t loop;                     /* a loop of its own */
+    uv_loop_t loop;                     /* its own loop */
     struct uva__heartbeat heart;        /* delays of the timer */
     struct uva__tally tally;            /* rows and bytes read */
-    struct uva_error error;             /* code 0: none */
+    struct uva_error error;             /* code 0: no error */
     bool stuck;                         /* a driver call has not returned */
 
     struct uva__blocking_query session; /* sync: owns */

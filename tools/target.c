@@ -3,9 +3,9 @@
  *              such, or with one -> written by others -> keep: it is synced if
  *              it replaces an old one, gets a name beside the target, and is
  *              renamed to it.
- * What can fail: all of it, and the old file is as it was. A file without a
- *              name is gone with the process, however that ends; one with a
- *              name stays only if the process is killed.
+ * Failures:    each step, and the old file is as it was. A file without a name
+ *              is gone with the process, however that ends; one with a name
+ *              stays only if the process is killed.
  * On a signal: the command drops it, or the guard removes it. */
 #include "target.h"
 
@@ -93,7 +93,8 @@ static const char *uri_rest(const char *uri)
 }
 
 /* A database is a path, or a URI with one: "sqlite:a.db", "file:a%20b.db?mode",
- * "sqlite:file:a.db". Which it is, only the driver knows: none may be it. */
+ * "sqlite:file:a.db". Only the driver knows which file it is: the output must
+ * not be any of these. */
 static int output_check_database(const struct output *output, const char *uri,
                                  struct uva_error *error)
 {
@@ -197,7 +198,7 @@ static bool path_is_descriptor(const char *path)
 }
 
 /* Follows one symbolic link: `path`, on the heap, is replaced. Returns 0;
- * ENOENT: it is none; an errno. */
+ * ENOENT: it is no file; an errno. */
 static int path_follow(char **path)
 {
     char name[PATH_MAX];
@@ -377,7 +378,7 @@ static int target_link(struct uva__target *target)
 }
 
 /* An old file is lost by a crash of the system if the new one is not on the
- * disk. Where there was none, there is nothing to lose. */
+ * disk. Without an old file, no data can be lost. */
 static int target_replace(struct uva__target *target)
 {
     int code = 0;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream around the caller's. Drivers differ in what they make of a batch
- * without rows, so that none of them gets one for a query. They take the
- * columns as they are, without the offset and the null rows of the batch: the
- * offset goes into the columns, and null rows are refused. Batches come
- * from anywhere: each is checked first, so that only memory of it is read.
+/* A stream around the caller's. Drivers differ in how they treat a batch
+ * without rows, so that they never get one for a query. They take the columns
+ * as they are, without the offset and the null rows of the batch: the offset
+ * goes into the columns, and null rows are refused. Batches come from anywhere:
+ * each is checked first, so that only memory of it is read.
  *
  * Happy path:  wrapped -> (counted) -> (detached) -> get_schema, (get_next)* ->
  *              the driver releases them.
  *
- * What can fail: the rows: the first failure is kept for the query, as drivers
+ * Failures:    the rows: the first failure is kept for the query, as drivers
  *              take it for the end.
  *
- * On cancel:   the next call fails and releases the caller's rows. A call of
- *              theirs that waits is left by cancelling a stream: their own, if
- *              that is one of the library, or the one that they are detached
- *              by. A worker of that releases them when their call has returned.
- */
+ * On cancel:   the next call fails and releases the caller's rows. A waiting
+ *              call of theirs is left by cancelling a stream: their own, if it
+ *              is the library's, or the stream that detaches them. A worker of
+ *              that releases them when their call has returned. */
 #include "adbc/bound.h"
 
 #include <errno.h>
@@ -89,7 +88,7 @@ static int bound_get_schema(struct ArrowArrayStream *self,
     return fault_note(self, code);
 }
 
-/* Moves the offset into the columns of an array with structs of its own. */
+/* Moves the offset into the columns of an array with its own structs. */
 static void columns_move(struct ArrowArray *rows)
 {
     static const void *const no_bitmap[1] = {NULL};
@@ -107,7 +106,7 @@ static void columns_move(struct ArrowArray *rows)
     rows->buffers = (const void **)no_bitmap; /* its bits lie elsewhere */
 }
 
-/* Refuses what is not as the schema states, and null rows. Buffers of unknown
+/* Refuses rows that do not fit the schema, and null rows. Buffers of unknown
  * formats are left to the driver. */
 static int rows_check(struct uva__bound *b, const struct ArrowDeviceArray *rows)
 {
@@ -124,7 +123,7 @@ static int rows_check(struct uva__bound *b, const struct ArrowDeviceArray *rows)
                                     (long long)null);
 }
 
-/* Makes a batch one that drivers read right; otherwise releases it. */
+/* Makes a batch readable for drivers; otherwise releases it. */
 static int bound_settle(struct uva__bound *b, struct ArrowArray *rows)
 {
     struct ArrowDeviceArray whole, share;
@@ -269,7 +268,7 @@ static const char *name_of(const struct ArrowSchema *field)
     return field->name != NULL ? field->name : "";
 }
 
-/* Finds what the driver calls a parameter: there may be a sign in front, as in
+/* Finds the driver's name of a parameter: there may be a sign in front, as in
  * :a, @a, $a and ?1. */
 static const char *name_find(const struct ArrowSchema *names, const char *name)
 {
@@ -287,7 +286,7 @@ static const char *name_find(const struct ArrowSchema *names, const char *name)
     return name;
 }
 
-/* Renames the columns. A copy of ours does not free their names. */
+/* Renames the columns. Our copy does not free their names. */
 static int names_set(struct uva__bound *b, struct uva__adbc_failure *failure)
 {
     struct ArrowSchema **fields = b->schema.children;
@@ -343,7 +342,7 @@ int uva__bound_count(struct ArrowArrayStream *rows, enum uva__bound_rows *out,
 
 /* ---- a worker of their own ---------------------------------------------- */
 
-/* Behind a cancel, too, as PostgreSQL's driver crashes without a schema. */
+/* After a cancel, too, as PostgreSQL's driver crashes without a schema. */
 static int detached_get_schema(struct ArrowArrayStream *self,
                                struct ArrowSchema *out)
 {

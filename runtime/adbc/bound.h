@@ -13,22 +13,22 @@
 struct uva__bound;
 
 /* Wraps `rows`, which it takes and gives: batches without rows are left out,
- * unless it `keeps_empty`; batches with an offset are given with that of their
- * columns; null rows, and what does not fit the schema, are refused. They are
- * read only after uva__bound_open(). Returns it, to be released by the query;
- * NULL without memory: then `rows` stay as they are. Thread: any. */
+ * unless it `keeps_empty`; batches with an offset are given with the offset in
+ * their columns; null rows, and rows that do not fit the schema, are refused.
+ * They are read only after uva__bound_open(). Returns it, to be released by the
+ * query; NULL without memory: then `rows` stay as they are. Thread: any. */
 UVA_MUST_CHECK struct uva__bound *uva__bound_new(struct ArrowArrayStream *rows,
                                                  bool keeps_empty);
 
-/* Reads the schema. Returns 0; EINVAL for what is no struct; ENOMEM; or the
- * code of the rows, with the failure. Thread: a worker. */
+/* Reads the schema. Returns 0; EINVAL for a type that is no struct; ENOMEM; or
+ * the code of the rows, with the failure. Thread: a worker. */
 UVA_MUST_CHECK int uva__bound_open(struct uva__bound *bound,
                                    struct uva__adbc_failure *failure);
 
-/* Gives the columns the driver's names of the parameters, which are those of
- * the columns of `names`: "a" becomes ":a" if there is such a one. Other
+/* Gives the columns the driver's names of the parameters, which are the names
+ * of the columns of `names`: "a" becomes ":a" if there is such a name. Other
  * columns keep theirs. `names` is borrowed for the call, and may be released:
- * the driver gives none. Returns 0; EINVAL for two columns of one name, or
+ * the driver gives no names. Returns 0; EINVAL for two columns of one name, or
  * names that are no schema; or ENOMEM, with the failure. Thread: a worker. */
 UVA_MUST_CHECK int uva__bound_name(struct uva__bound *bound,
                                    const struct ArrowSchema *names,
@@ -43,11 +43,10 @@ UVA_MUST_CHECK int uva__bound_count(struct ArrowArrayStream *rows,
                                     enum uva__bound_rows *out,
                                     struct uva__adbc_failure *failure);
 
-/* Has wrapped `rows` read by a worker of their own, so that a cancel need not
- * wait for them; those that can be cancelled by themselves, or have all been
- * read, stay as they are. Takes and gives `rows`, also on failure. Returns 0;
- * ENOMEM, or EAGAIN without a thread for it, with the failure. Thread: a
- * worker. */
+/* Has wrapped `rows` read by a separate worker, so that a cancel need not wait
+ * for them; rows that can be cancelled by themselves, or have been read, stay
+ * as they are. Takes and gives `rows`, also on failure. Returns 0; ENOMEM, or
+ * EAGAIN without a thread for it, with the failure. Thread: a worker. */
 UVA_MUST_CHECK int uva__bound_detach(struct uva__bound *bound,
                                      struct uva_runtime *runtime,
                                      struct ArrowArrayStream *rows,
@@ -59,7 +58,7 @@ UVA_MUST_CHECK int uva__bound_detach(struct uva__bound *bound,
 void uva__bound_cancel(struct uva__bound *bound);
 
 /* Returns the code of the first failure of the rows, with the failure, since
- * some drivers take that for their end, and report success; 0: none.
+ * some drivers take that for their end, and report success; 0: no failure.
  * Thread: any. */
 int uva__bound_check(const struct uva__bound *bound,
                      struct uva__adbc_failure *failure);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection gives without a statement: its objects, the schema of a
+/* The results of a connection without a statement: its objects, the schema of a
  * table, a partition of a result.
  *
  * Happy path:  (its turn) -> a connection -> the call -> the rows -> the
  *              connection is put back -> the turn ends.
  *
- * What can fail: each step; then, and after a cancel, the connection is closed.
- */
+ * Failures: each step; then, and after a cancel, the connection is closed. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +112,7 @@ static void call_free(struct uva__execution *e)
     free(c);
 }
 
-/* What only reads the catalog can be read again. */
+/* A mere read of the catalog can be repeated. */
 static bool call_retry(struct uva__execution *e)
 {
     return uva__pooled_retry((struct uva__pooled *)e, true);

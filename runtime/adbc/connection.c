@@ -39,7 +39,7 @@ static void connection_look(struct uva__connection *c,
 }
 
 /* Some options are taken before a connection is open, others only afterwards,
- * such as SQLite's autocommit: what was refused before is set then. */
+ * such as SQLite's autocommit: refused options are set then. */
 static int connection_init(struct uva__connection *c, char **options,
                            struct uva__adbc_failure *failure)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to a database. What it is used for is up to adbc/pool.c. */
+/* A connection to a database. Its use is up to adbc/pool.c. */
 #ifndef UVA_ADBC_CONNECTION_H
 #define UVA_ADBC_CONNECTION_H
 
@@ -17,19 +17,19 @@ enum uva__connection_state {
     UVA__CONNECTION_ENDING,     /* after its query, and in the turn of that */
     UVA__CONNECTION_CLOSING,    /* another worker closes it */
     UVA__CONNECTION_STUCK,      /* written off, and its query has its turn */
-    UVA__CONNECTION_LEFT,       /* written off, and nothing waits for it */
+    UVA__CONNECTION_LEFT,       /* written off, and no one waits for it */
     UVA__CONNECTION_STATES
 };
 
 struct uva__connection {
-    struct AdbcConnection adbc;      /* owns; has no driver: nothing */
-    struct uva__database *database;  /* counts; NULL: it has none so far */
-    struct uva_adbc_pool *pool;      /* borrows: the one that it is of */
+    struct AdbcConnection adbc;      /* owns; has no driver: not opened */
+    struct uva__database *database;  /* counts; NULL: not connected so far */
+    struct uva_adbc_pool *pool;      /* borrows: its pool */
     const struct uva__known *known;  /* static: of its database; NULL before it
                                         is connected */
-    struct uva__interrupt interrupt; /* of what its driver does */
+    struct uva__interrupt interrupt; /* of its driver's calls */
     bool shares;  /* its backend, with other sessions: see adbc/pooler.h */
-    bool warns;   /* of a pooler that may be one that shares them */
+    bool warns;   /* of a pooler that may share them */
     bool is_dead; /* so it was when it was asked */
 
     /* the pool's, under its lock */
@@ -42,7 +42,7 @@ struct uva__connection {
 };
 
 /* Connects: calls that use the database. 0 or an errno, with the failure; then
- * nothing is to be closed. Thread: a worker. */
+ * it need not be closed. Thread: a worker. */
 UVA_MUST_CHECK int uva__connection_open(struct uva__connection *connection,
                                         char *const *options,
                                         struct uva__adbc_failure *failure);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database is opened with a driver of its own: so two of one pool share
- * nothing but the library. */
+/* A database is opened with its own driver: so two of one pool share only the
+ * library. */
 #include "adbc/database.h"
 
 #include <stdio.h>
@@ -11,9 +11,10 @@
 #include "adbc/library.h"
 #include "adbc/pairs.h"
 
-/* What PostgreSQL gets unless the URI has another value. By the name a pooler
- * is recognised, see adbc/pooler.c. Texts of Arrow are UTF-8, whatever the
- * database has. A server or a network that is gone is noticed in 15 seconds. */
+/* Parameters that PostgreSQL gets unless the URI has another value. By the name
+ * a pooler is recognised, see adbc/pooler.c. Texts of Arrow are UTF-8, whatever
+ * the database has. A server or a network that is gone is noticed in 15
+ * seconds. */
 /* clang-format off */
 static const char *const postgresql_parameters[] = {
     "fallback_application_name", "uvarrow",
@@ -64,7 +65,7 @@ static char *postgresql_uri(const char *uri, int64_t connect_ms)
 }
 
 /* One database in memory for all connections of a pool, instead of one for
- * each: nothing that is in it belongs to a session. `name` is unique. */
+ * each: its content belongs to no session. `name` is unique. */
 static char *memory_uri(const void *name)
 {
     char uri[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database: a driver that was loaded, and what it opened. How long it is used
- * is up to adbc/pool.c. */
+/* A database: a driver that was loaded, and its opened database. How long it is
+ * used is up to adbc/pool.c. */
 #ifndef UVA_ADBC_DATABASE_H
 #define UVA_ADBC_DATABASE_H
 
@@ -16,7 +16,7 @@ enum uva__database_state {
     UVA__DATABASE_RETIRED, /* no connect: closed after its last connection */
 };
 
-/* Does not move: what belongs to it points to its driver. */
+/* Does not move: its connections point to its driver. */
 struct uva__database {
     struct AdbcDriver driver;       /* owns */
     struct AdbcDatabase adbc;       /* owns */
@@ -45,7 +45,7 @@ UVA_MUST_CHECK int uva__database_open(struct uva__database *database,
                                       char *const *options, int64_t connect_ms,
                                       struct uva__adbc_failure *failure);
 
-/* Closes what there is of it. Thread: a worker. */
+/* Closes the opened part of it. Thread: a worker. */
 void uva__database_close(struct uva__database *database);
 
 #endif

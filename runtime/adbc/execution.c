@@ -5,7 +5,7 @@
  *              stream -> (finish) -> release -> the statement is released ->
  * free.
  *
- * What can fail: each call of the driver: its error is kept until it was
+ * Failures:    each call of the driver: its error is kept until it was
  *              reported, with its metadata.
  *
  * On cancel:   the driver's cancel, again and again until the call returns. */
@@ -21,7 +21,7 @@
 
 /* ---- the driver's stream, with the driver's errors ---------------------- */
 
-/* NULL: nothing was taken that belongs to a driver. */
+/* NULL: no object of a driver was taken. */
 static struct AdbcDriver *execution_driver(const struct uva__execution *e)
 {
     return e->connection != NULL ? e->connection->private_driver
@@ -54,7 +54,7 @@ static void execution_lose(struct uva__execution *e)
         e->ops->lost(e);
 }
 
-/* What a driver states does not count if what it was given has failed. */
+/* A driver's report does not count if its input has failed. */
 static int execution_check(struct uva__execution *e, int code)
 {
     const int fault = e->ops->check != NULL ? e->ops->check(e) : 0;
@@ -261,7 +261,8 @@ bool uva__execution_withdraw(struct uva__execution *e)
                                           UVA__MAY_CANCEL_NOT);
 }
 
-/* Calls the driver's cancel, or what ends a call of a driver without one. */
+/* Calls the driver's cancel, or the function that ends a call of a driver
+ * without one. */
 static void execution_cancel(struct uva__execution *e)
 {
     struct AdbcDriver *driver = execution_driver(e);

@@ -11,7 +11,7 @@
 
 struct uva__execution;
 
-/* What a kind of execution does besides. All on blocking workers; but for
+/* The additional steps of a kind of execution. All on blocking workers; but for
  * `interrupt`, one at a time. */
 struct uva__execution_ops {
     /* makes the statement ready, and sets `may_cancel` as soon as there is one.
@@ -21,27 +21,27 @@ struct uva__execution_ops {
      * affected. 0 or an errno, with the failure. NULL: executes `statement` */
     int (*run)(struct uva__execution *execution, int64_t *rows);
     /* looks, after what a driver states, whether what it was given has failed:
-     * 0 or an errno, with the failure. NULL: it was given nothing */
+     * 0 or an errno, with the failure. NULL: it has no input */
     int (*check)(struct uva__execution *execution);
     /* the result was read to its end: makes it count, before that is reported.
      * 0 or an errno, with the failure. NULL: it does */
     int (*finish)(struct uva__execution *execution);
-    /* it has started, and is needed; on the loop thread. NULL: nothing */
+    /* it has started, and is needed; on the loop thread. May be NULL */
     void (*needed)(struct uva__execution *execution);
-    /* ends what it waits for besides its database: also while another of these
-     * functions runs, and again and again. NULL: nothing */
+    /* ends its waits besides its database's: also while another of these
+     * functions runs, and again and again. May be NULL */
     void (*interrupt)(struct uva__execution *execution);
-    /* the failure states that more is lost than the query. NULL: nothing */
+    /* the failure states that more is lost than the query. May be NULL */
     void (*lost)(struct uva__execution *execution);
-    /* looks at the schema of the result, which it borrows. NULL: nothing */
+    /* looks at the schema of the result, which it borrows. May be NULL */
     void (*look)(struct uva__execution *execution,
                  const struct ArrowSchema *schema);
     /* whether it may be prepared and run once more, after a failure: then it
      * is as before. Once. NULL: it may not */
     bool (*retry)(struct uva__execution *execution);
     /* the result was read, or released before, and the statement is released:
-     * gives back what later queries can use at once, before the stream ends.
-     * NULL: nothing */
+     * gives back the objects that later queries can use at once, before the
+     * stream ends. May be NULL */
     void (*settle)(struct uva__execution *execution);
     /* the statement was released: frees the execution, perhaps after the end of
      * the stream. Any thread */
@@ -61,7 +61,8 @@ struct uva__execution {
     struct AdbcStatement statement;       /* owns, if it has a driver */
     struct AdbcConnection *connection;    /* borrows: to be cancelled where a
                                              statement cannot be; or NULL */
-    struct uva__interrupt interrupt;      /* where neither can be */
+    struct uva__interrupt interrupt;      /* where the driver has no way to
+                                             cancel */
     int64_t busy_ms; /* that calls of the driver may take; 0: no limit */
     bool is_update;  /* no result is wanted, but the number of rows */
     struct ArrowArrayStream result;   /* owns */
@@ -91,8 +92,7 @@ UVA_MUST_CHECK struct uva_stream *
 uva__execution_fail(struct uva_runtime *runtime, int code, const char *what,
                     const char *text);
 
-/* Executes the statement: what happens if there is no `run`. Thread: a worker.
- */
+/* Executes the statement: the default of `run`. Thread: a worker. */
 UVA_MUST_CHECK int uva__statement_run(struct uva__execution *execution,
                                       int64_t *rows);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a driver states of a failure: its status, SQLSTATE, vendor code and
- * details become metadata, which outcomes and handlers receive. */
+/* A driver's report of a failure: its status, SQLSTATE, vendor code and details
+ * become metadata, which outcomes and handlers receive. */
 #include "adbc/failure.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "uvarrow/arrow.h"
 
 enum {
-    DETAILS_MAX = 64, /* of a driver's details, the first ones */
+    DETAILS_MAX = 64, /* of a driver's details, the first */
     PAIRS_MAX = DETAILS_MAX + 5,
     KEY_SIZE = 128 /* of a detail's name; a longer one is cut */
 };

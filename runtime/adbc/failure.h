@@ -10,7 +10,8 @@
 /* The report of a driver. Zeroes: none. */
 struct uva__adbc_failure {
     struct uva_error error;
-    char *metadata;      /* owns; NULL: none, or there was no memory for it */
+    char *metadata;      /* owns; NULL: not given, or there was no memory for
+                            it */
     enum uva__loss loss; /* besides the query */
 };
 
@@ -37,7 +38,7 @@ int uva__adbc_failure_set(struct uva__adbc_failure *failure, int code,
 void uva__adbc_failure_note(struct uva__adbc_failure *failure, const char *key,
                             const char *value);
 
-/* Releases an error that nothing is interested in. */
+/* Releases an error that is not of interest. */
 void uva__adbc_error_drop(struct AdbcError *error);
 
 void uva__adbc_failure_fini(struct uva__adbc_failure *failure);

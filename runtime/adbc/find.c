@@ -36,7 +36,7 @@ static bool has_extension(const char *path)
     return name[0] != '\0' && strchr(name + 1, '.') != NULL;
 }
 
-enum { LOOK_ON = -1 }; /* nothing is here */
+enum { LOOK_ON = -1 }; /* not found here */
 
 /* ---- libraries ---------------------------------------------------------- */
 
@@ -104,7 +104,7 @@ static int manifest_load(const char *path, struct uva__adbc_found *out,
 
 /* ---- folders ------------------------------------------------------------ */
 
-/* Looks in one folder. LOOK_ON if there is nothing for this platform. */
+/* Looks in one folder. LOOK_ON if there is no library for this platform. */
 static int folder_look(const char *folder, const char *name,
                        struct uva__adbc_found *out,
                        struct uva__adbc_failure *failure)

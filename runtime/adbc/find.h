@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a driver's library is, and what its entry point may be called. */
+/* Where a driver's library is, and the possible names of its entry point. */
 #ifndef UVA_ADBC_FIND_H
 #define UVA_ADBC_FIND_H
 

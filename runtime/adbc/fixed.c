@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams without a driver behind them. The schema and the batch are moved out,
- * as a source reads each of them once. */
+/* Streams without a driver. The schema and the batch are moved out, as a source
+ * reads each of them once. */
 #include "adbc/fixed.h"
 
 #include <errno.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements of the user as streams. The stream is made around an empty
- * execution, which gets the statement when nothing can fail any more: so a
+ * execution, which gets the statement when no step can fail any more: so a
  * failure leaves the statement as it was. */
 #include <stdlib.h>
 
 #include "adbc/execution.h"
 #include "uvarrow/adbc.h"
 
-/* A statement, and what is called when it was released. */
+/* A statement, and the function that is called when it was released. */
 struct given {
     struct uva__execution execution; /* first */
-    void (*free_ctx)(void *ctx);     /* NULL: nothing */
+    void (*free_ctx)(void *ctx);     /* may be NULL */
     void *ctx;                       /* owns, through free_ctx */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What queries use of a struct uva_adbc_pool: it is a pool (adbc/pool.c) or a
- * session of one (adbc/session.c), and begins with a pointer to these. */
+/* The functions of a struct uva_adbc_pool for queries: it is a pool
+ * (adbc/pool.c) or a session of one (adbc/session.c), and begins with a pointer
+ * to these. */
 #ifndef UVA_ADBC_HANDLE_H
 #define UVA_ADBC_HANDLE_H
 
@@ -19,11 +20,11 @@ enum uva__use {
 
 /* The use of a connection. */
 struct uva__used {
-    enum uva__sql sql; /* of the text that was executed; a commit and a
-                          roll-back of the driver's are that */
+    enum uva__sql sql; /* of the executed text; also for a commit and a
+                          roll-back of the driver */
     enum uva__use how;
-    const char *text; /* borrows: that text; "": several; NULL: none that can
-                         leave anything in a session */
+    const char *text; /* borrows: that text; "": several; NULL: no text that can
+                         leave state in a session */
 };
 
 struct uva__handle_ops {
@@ -39,13 +40,13 @@ struct uva__handle_ops {
     int64_t (*batch_bytes)(const struct uva_adbc_pool *pool);
     /* whether a query is a transaction by itself. Thread: a worker */
     bool (*autocommits)(const struct uva_adbc_pool *pool);
-    /* whether its queries change nothing */
+    /* whether its queries are read-only */
     bool (*is_read_only)(const struct uva_adbc_pool *pool);
     /* why SQL of that kind, which is not OTHER, must not be executed; NULL: it
      * may be */
     const char *(*refusal)(const struct uva_adbc_pool *pool, enum uva__sql sql);
-    /* whether this process is a fork of the one that made it, where locks may
-     * be held for good, and connections are the other's */
+    /* whether this process is a fork of its maker, where locks may be held for
+     * good, and connections are the other's */
     bool (*is_forked)(const struct uva_adbc_pool *pool);
     /* count references */
     void (*acquire)(struct uva_adbc_pool *pool);

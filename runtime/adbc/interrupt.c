@@ -31,7 +31,7 @@ struct extension {
 };
 
 /* Gives the folder of the file that has this code: a library, a module or a
- * program. The linker knows a program by what it was called with. */
+ * program. The linker knows a program by the name of its call. */
 static bool folder_find(char out[PATH_MAX])
 {
     static const char here = 0;

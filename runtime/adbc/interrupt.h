@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ends a query of a driver that has no cancel: a call of its database. */
+/* The way to end a query of a driver without a cancel: a call of its database.
+ */
 #ifndef UVA_ADBC_INTERRUPT_H
 #define UVA_ADBC_INTERRUPT_H
 
@@ -7,7 +8,7 @@
 #include "uvarrow/adbc_abi.h"
 
 /* Loads the extension into a connection of a driver that `loads_extensions`,
- * as adbc/known.h has it, and gives what it finds there; that is valid until
+ * as adbc/known.h has it, and gives its function there, which is valid until
  * the connection is released. Zeroes if the extension is not installed, or the
  * driver refuses it. Whether other extensions can be loaded is as before.
  * Thread: a worker. */

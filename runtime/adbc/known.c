@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what is known, and the name of a driver, which is in the stream
- * of ConnectionGetInfo. A stream that has another form gives no name. */
+/* The table of known databases, and the name of a driver, which is in the
+ * stream of ConnectionGetInfo. A stream that has another form gives no name. */
 #include "adbc/known.h"
 
 #include <stdio.h>
@@ -168,7 +168,7 @@ static const struct uva__known *batch_read(struct ArrowArrayStream *stream,
     return known;
 }
 
-/* The copy is one that is well-formed. */
+/* The copy is well-formed. */
 static const struct uva__known *stream_read(struct ArrowArrayStream *stream)
 {
     struct ArrowSchema given = {0}, schema = {0};

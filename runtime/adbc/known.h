@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of databases beyond ADBC, found by the name that a driver gives
+/* Facts about databases beyond ADBC, found by the name that a driver gives
  * itself. No other file compares names of drivers or of databases. */
 #ifndef UVA_ADBC_KNOWN_H
 #define UVA_ADBC_KNOWN_H
@@ -12,7 +12,7 @@
 enum uva__known_reset {
     UVA__RESET_CLOSE,           /* by its end: the connection is closed */
     UVA__RESET_CLOSE_IF_WRITES, /* so, too, but not after a query that is known
-                                  to leave nothing: see adbc/reset.c */
+                                  to leave no state: see adbc/reset.c */
     UVA__RESET_DISCARD_ALL      /* by the statement of PostgreSQL */
 };
 
@@ -32,32 +32,32 @@ struct uva__known {
                               error */
     bool splits_memory;    /* ":memory:" is a database for each connection */
     const char *batch_option;   /* of a statement: how large a batch should be;
-                                   NULL: none */
+                                   may be NULL */
     bool batch_counts_rows;     /* that is a number of rows, not of bytes */
     const char *lock_statement; /* after which milliseconds stand: how long a
                                    connection waits for a lock; NULL: none */
-    bool connects_at_once; /* connects may run side by side, each on a database
-                              of its own, as it opens nothing but sockets */
+    bool connects_at_once; /* connects may run side by side, each on a separate
+                              database, as it opens only sockets */
     bool answers;          /* ADBC_INFO_VENDOR_VERSION is asked of the server */
 };
 
-/* Whether a driver, by its name or path before it is loaded, is that of
- * PostgreSQL, which connects by libpq. */
+/* Whether a driver, by its name or path before it is loaded, is PostgreSQL's,
+ * which connects by libpq. */
 bool uva__known_is_postgresql(const char *driver);
 
-/* What is known of a driver before it has answered, by the name of its file or
- * that it is looked for with. Never NULL. Thread: any. */
+/* The facts about a driver before it has answered, by the name of its file or
+ * of its look-up. Never NULL. Thread: any. */
 const struct uva__known *uva__known_named(const char *driver);
 
 /* Whether a schema has a type that the driver has not found when it opened the
- * database, such as one that was made later; gives its name, cut to `size`.
+ * database, such as a later type; gives its name, cut to `size`.
  * Thread: any. */
 bool uva__known_is_strange(const struct ArrowSchema *schema, char *out,
                            size_t size);
 
 /* Asks the driver of a connection that is connected, which asks no server for
- * that. Returns what is known, never NULL: where nothing is, what is right for
- * any database. Thread: a worker. */
+ * that. Returns the facts, never NULL: for an unknown database, facts that are
+ * right for any. Thread: a worker. */
 const struct uva__known *uva__known_find(struct AdbcConnection *connection);
 
 #endif

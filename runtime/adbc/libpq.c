@@ -15,9 +15,9 @@ static bool is_uri(const char *text)
            strncmp(text, "postgres://", 11) == 0;
 }
 
-/* What sets parameters: a list, or what a URI has from its "?" on. There may be
- * others in its user and password, which end where libpq has it: with the first
- * "@", unless a "/" comes before that. */
+/* The part that sets parameters: a list, or of a URI the part from its "?" on.
+ * There may be others in its user and password, which end where libpq has it:
+ * with the first "@", unless a "/" comes before that. */
 static const char *parameters_of(const char *text)
 {
     const char *end;
@@ -52,7 +52,7 @@ static bool is_set(const char *text, const char *key)
     return at != NULL;
 }
 
-/* What stands between `text` and one more parameter. */
+/* The mark between `text` and one more parameter. */
 static const char *mark_behind(const char *text)
 {
     if (!is_uri(text))

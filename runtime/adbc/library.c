@@ -156,7 +156,7 @@ int uva__adbc_driver_load(const char *driver, const char *entrypoint,
     if (code == 0)
         code = driver_init(init, found.name, out, failure);
     if (code == 0)
-        uva__adbc_failure_fini(failure); /* of what was tried before */
+        uva__adbc_failure_fini(failure); /* of earlier attempts */
     return code;
 }
 

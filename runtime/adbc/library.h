@@ -7,9 +7,9 @@
 
 /* Loads a driver by a file, or by a name that is looked for as the ADBC driver
  * manager does, and fills in `out`, which is cleared before. `entrypoint` NULL:
- * that of a manifest, or guessed. The library stays loaded: drivers with a
- * runtime of their own (Go, .NET) do not survive that they are unloaded. 0 or
- * an errno, with a failure. Thread: any. */
+ * from a manifest, or guessed. The library stays loaded: drivers with a runtime
+ * of their own (Go, .NET) do not survive that they are unloaded. 0 or an errno,
+ * with a failure. Thread: any. */
 int uva__adbc_driver_load(const char *driver, const char *entrypoint,
                           struct AdbcDriver *out,
                           struct uva__adbc_failure *failure);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A server states a lost connection by an SQLSTATE. Where it is lost without a
- * word of the server's, the driver has a text, and no SQLSTATE. Texts are
+ * word from the server, the driver has a text, and no SQLSTATE. Texts are
  * looked for where no query can put them: at their beginning, or where no
  * server has sent them. */
 #include "adbc/loss.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is lost with a failure, besides its query: each driver states that in
- * its own way. */
+/* The losses of a failure, besides its query: each driver states them in its
+ * own way. */
 #ifndef UVA_ADBC_LOSS_H
 #define UVA_ADBC_LOSS_H
 
@@ -14,7 +14,7 @@ enum uva__loss {
     UVA__LOSS_DATABASE    /* no connection to it can be used any more */
 };
 
-/* Reads what a driver states of a failure, which is no text of a query's.
+/* Reads a driver's report of a failure, which is not the text of a query.
  * Thread: any. */
 enum uva__loss uva__loss_of(AdbcStatusCode status,
                             const struct AdbcError *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what is needed of TOML: tables, dotted keys, strings of one line,
+/* Reads the needed part of TOML: tables, dotted keys, strings of one line,
  * integers, inline tables. Other values are skipped. A key is compared as its
  * whole path: "Driver.shared.linux_amd64". */
 #include "adbc/manifest.h"

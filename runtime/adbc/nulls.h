@@ -8,8 +8,8 @@
 #include "uvarrow/arrow_abi.h"
 
 /* Finds the first of `count` items from `from` on in the buffers that is null,
- * of an array that fits its schema and has a bitmap if any. Returns which of
- * these it is; -1: none. Thread: any. */
+ * of an array that fits its schema and has a bitmap if any. Returns its index
+ * here; -1: another. Thread: any. */
 static inline int64_t uva__null_find(const struct ArrowArray *array,
                                      int64_t from, int64_t count)
 {

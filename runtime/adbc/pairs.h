@@ -28,7 +28,8 @@ int uva__pairs_set(char *const *pairs, uva__pairs_set_fn *set, void *object,
                    const struct AdbcDriver *driver, const char *what,
                    struct uva__adbc_failure *failure);
 
-/* Sets those that `set` takes, and leaves the refused options in `pairs`. */
+/* Sets the options that `set` takes, and leaves the refused options in `pairs`.
+ */
 void uva__pairs_offer(char **pairs, uva__pairs_set_fn *set, void *object,
                       const struct AdbcDriver *driver);
 

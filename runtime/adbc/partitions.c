@@ -33,7 +33,7 @@ static bool batch_fits(const struct ArrowArray *batch)
     return uva_array_size(&schema, &whole, &size) == 0;
 }
 
-/* Whether each row has a partition: neither it nor its text is null. */
+/* Whether each row has a partition: it is not null, and its text is not. */
 static bool rows_have_values(const struct ArrowArray *batch)
 {
     const struct ArrowArray *column = batch->children[0];

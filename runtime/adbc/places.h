@@ -12,8 +12,9 @@
  *                  v        v                    v
  *                LEFT     STUCK -> (gone)      LEFT -> (gone)
  *
- * One that is written off, as its call does not return, gives its place to
- * another one, up to a limit: it is gone when the call has returned. */
+ * A connection that is written off, as its call does not return, gives its
+ * place to another one, up to a limit: it is gone when the call has returned.
+ */
 #ifndef UVA_ADBC_PLACES_H
 #define UVA_ADBC_PLACES_H
 
@@ -32,8 +33,8 @@ struct uva__places {
 /* Whether there is a place for one more. */
 bool uva__places_have_room(const struct uva__places *places);
 
-/* How many queries may have their turn: as many as there are places, and those
- * that keep their turn though another has their place. */
+/* How many queries may have their turn: as many as there are places, and
+ * queries that keep their turn though another has their place. */
 int32_t uva__places_turns(const struct uva__places *places);
 
 /* How many connections are written off. */
@@ -61,7 +62,8 @@ bool uva__places_is_old(const struct uva__places *places,
 uint64_t uva__places_due(const struct uva__places *places,
                          const struct uva__connection *connection);
 
-/* Gives the connection that is due first, and when; NULL: none ever is. */
+/* Gives the connection that is due first, and when; NULL: no connection ever
+ * is. */
 struct uva__connection *uva__places_first_due(const struct uva__places *places,
                                               uint64_t *due_ns);
 

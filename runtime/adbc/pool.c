@@ -2,17 +2,18 @@
 /* A pool of connections.
  *
  * Happy path:  a query takes an idle connection, which another worker asks
- * whether it is alive if it has rested, or has one made: that worker opens a
- * database for it, unless there is one, and connects -> the query puts it back
- * -> the keeper has it closed when it was idle for too long, or is too old.
+ *              whether it is alive if it has rested, or has one made: that
+ *              worker opens a database for it, unless there is one, and
+ *              connects -> the query puts it back -> the keeper has it closed
+ *              when it was idle for too long, or is too old.
  *
- * What can fail: the driver, the database: reported to the query that needs it;
+ * Failures:    the driver, the database: reported to the query that needs it;
  *              the next query tries again. A connection of a query that failed
  *              is closed. A call that does not return within its limit is
  *              written off: adbc/places.h.
  *
- * On cancel:   a query stops to wait at once. What it waited for goes on, and
- * is closed when it is there.
+ * On cancel:   a query stops to wait at once. Its connect goes on, and is
+ *              closed when it has ended.
  *
  * On release:  idle connections are closed by a worker, others when they are
  *              put back; the last reference closes the databases.
@@ -226,8 +227,8 @@ static const char *pool_fault(const struct uva_adbc_pool_options *o)
     return NULL;
 }
 
-/* The driver that is named, or that of the scheme of the URI. NULL without
- * memory; "" if neither is there. */
+/* The named driver, or the driver of the URI's scheme. NULL without memory; ""
+ * without both. */
 static char *pool_driver(struct uva_adbc_pool *pool,
                          const struct uva_adbc_pool_options *o)
 {

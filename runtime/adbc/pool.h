@@ -33,9 +33,9 @@ struct uva_adbc_pool {
     char **options;                    /* owns: of the database */
     char **connection_options;         /* owns */
     int64_t connect_ms, wait_ms;
-    int64_t batch_bytes;   /* of queries that have none */
+    int64_t batch_bytes;   /* of queries without their own */
     int32_t lock_ms;       /* of connections; 0: as the driver has it */
-    bool is_read_only;     /* queries change nothing: see adbc/read_only.h */
+    bool is_read_only;     /* queries are read-only: see adbc/read_only.h */
     bool keeps_session;    /* connections are not reset */
     atomic_long refs;      /* the user, streams, and jobs */
     atomic_long holds;     /* of the memory: all `refs`, and a release */
@@ -49,7 +49,7 @@ struct uva_adbc_pool {
     struct {
         struct uva__places places;
         struct uva__database *databases; /* owns: the last one opened first */
-        const struct uva__known *known;  /* static: of all of them */
+        const struct uva__known *known;  /* static: of all databases */
         struct unknown unknown[UNKNOWN_TYPES]; /* types */
         uint64_t keeper_due_ns;                /* when the keeper looks again */
         int64_t queries;  /* that got a connection, so far */
@@ -98,7 +98,7 @@ int uva__pool_database_enter_locked(struct uva_adbc_pool *pool,
 /* The call of the connection has returned. */
 void uva__pool_database_leave_locked(struct uva__database *database);
 
-/* No connect uses it any more, except one that is inside. */
+/* No connect uses it any more, except a running one. */
 void uva__pool_database_retire_locked(struct uva__database *database);
 
 /* Closes a database that is in no list. */
@@ -107,8 +107,8 @@ void uva__pool_database_drop(struct uva__database *database);
 /* Closes retired databases without connections. */
 void uva__pool_databases_sweep(struct uva_adbc_pool *pool);
 
-/* Retires all databases; with a type (may be NULL) only if one that is open
- * could not know it, and returns whether. */
+/* Retires all databases; with a type (may be NULL) only if an open one could
+ * not know it, and returns whether. */
 bool uva__pool_databases_retire_locked(struct uva_adbc_pool *pool,
                                        const char *type);
 

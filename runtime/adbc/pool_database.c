@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The databases of a pool: one that is open is shared by connects, one after
- * the other. A database that lost its use is retired, and closed with its last
+/* The databases of a pool: an open one is shared by connects, one after the
+ * other. A database that lost its use is retired, and closed with its last
  * connection. */
 #define _GNU_SOURCE
 #include "adbc/pool.h"
@@ -34,8 +34,9 @@ void uva__pool_database_retire_locked(struct uva__database *d)
         d->state = UVA__DATABASE_STUCK;
 }
 
-/* One that a connect may use; NULL: there is none. One of another process may
- * have changed since it was opened: it is retired when it is too old. */
+/* A database that a connect may use; NULL: there is none. A database of another
+ * process may have changed since it was opened: it is retired when it is too
+ * old. */
 static struct uva__database *database_free_locked(struct uva_adbc_pool *pool)
 {
     const uint64_t now = uv_hrtime();
@@ -52,8 +53,8 @@ static struct uva__database *database_free_locked(struct uva_adbc_pool *pool)
     return d;
 }
 
-/* Whether one may be opened besides those that there are. Of one in this
- * process there is no other, until it is closed. */
+/* Whether a further database may be opened. Of one in this process there is no
+ * other, until it is closed. */
 static bool database_may_open_locked(const struct uva_adbc_pool *pool,
                                      uint64_t shared_ns)
 {

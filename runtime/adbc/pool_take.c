@@ -2,11 +2,11 @@
 /* How a query gets a connection of a pool, and gives it back.
  *
  * Happy path:  an idle connection, which another worker asks whether it is
- * alive if it has rested, or a place and a connect by that worker -> used ->
- * cleaned -> idle.
+ *              alive if it has rested, or a place and a connect by that worker
+ *              -> used -> cleaned -> idle.
  *
- * What can fail: no place comes, or the connect does not return, within the
- *              time limit: the query fails, and the connect is written off.
+ * Failures:    no place comes, or the connect does not return, within the time
+ *              limit: the query fails, and the connect is written off.
  *
  * On cancel:   the wait ends at once; the connect is written off. */
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@
 #include "adbc/read_only.h"
 #include "adbc/reset.h"
 
-/* ---- connecting, on a worker of its own -----------------------------------
+/* ---- connecting, on a separate worker -------------------------------------
  */
 
 /* The calls of the driver. */
@@ -143,8 +143,8 @@ static struct uva__connection *connection_new_locked(struct uva_adbc_pool *pool)
     return c;
 }
 
-/* One that was idle for so long is asked whether it is alive, if its driver can
- * be. */
+/* A connection that was idle for so long is asked whether it is alive, if its
+ * driver can be. */
 #define RESTED_NS (100 * MS)
 
 static void idle_take_locked(struct uva__connection *c)
@@ -155,7 +155,8 @@ static void idle_take_locked(struct uva__connection *c)
                                  : UVA__CONNECTION_USED);
 }
 
-/* Gives an idle connection, or one that is to be connected or asked. */
+/* Gives an idle connection, or a connection that is to be connected or asked.
+ */
 static int place_take_locked(struct uva_adbc_pool *pool,
                              const struct wait *wait,
                              struct uva__connection **out)

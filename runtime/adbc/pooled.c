@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection is taken when the turn of the stream has come, and put back when
  * its result was released: before the stream ends, or after that if its session
- * must be reset first, for which no query waits but the one that needs the
- * turn.
- */
+ * must be reset first, for which only the query waits that needs the turn. */
 #include "adbc/pooled.h"
 
 #include "adbc/read_only.h"
@@ -42,7 +40,7 @@ static void connection_warn(struct uva__connection *c,
     c->warns = false;
 }
 
-/* A connection that is lost here has executed nothing of the query's. */
+/* A connection that is lost here has not executed any part of the query. */
 static int connection_restrict(struct uva__pooled *p)
 {
     struct uva__adbc_failure *failure = &p->execution.failure;
@@ -135,7 +133,7 @@ void uva__pooled_look(struct uva__execution *execution,
         uva__handle(p->pool)->know(p->pool, type);
 }
 
-/* Nothing calls the driver's cancel from now on. False if it is called. */
+/* The driver's cancel is not called from now on. False if it is called. */
 static bool pooled_withdraw(struct uva__execution *e)
 {
     return atomic_load(&e->may_cancel) == UVA__MAY_CANCEL_NOT ||

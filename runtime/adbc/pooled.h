@@ -9,11 +9,10 @@
 struct uva__pooled {
     struct uva__execution execution; /* first */
     struct uva_adbc_pool *pool;      /* counts */
-    enum uva__sql sql;               /* what it does to a transaction */
-    const char *text; /* borrows: what is executed; NULL: nothing that leaves
-                         anything in a session */
-    struct uva__connection *connection; /* owns; NULL: none was taken, or it
-                                           was put back */
+    enum uva__sql sql;               /* its effect on a transaction */
+    const char *text; /* borrows: the executed text; NULL: no text that leaves
+                         state in a session */
+    struct uva__connection *connection; /* owns; NULL: not taken, or put back */
     bool is_spoiled;    /* the connection is not as it was; it is closed */
     uint64_t needed_ns; /* since when it waits for one; 0: it does not */
 };
@@ -22,14 +21,13 @@ struct uva__pooled {
 void uva__pooled_init(struct uva__pooled *pooled, struct uva_adbc_pool *pool,
                       const struct uva__execution_ops *ops);
 
-/* Takes a connection. If its session shares a backend with other ones, that is
- * an error unless `may_share`: calls that belong together could then be those
- * of several clients. 0 or an errno, with the failure. Thread: blocking worker.
- */
+/* Takes a connection. If its session shares a backend with others, that is an
+ * error unless `may_share`: calls that belong together could then come from
+ * several clients. 0 or an errno, with the failure. Thread: blocking worker. */
 int uva__pooled_connect(struct uva__pooled *pooled, bool may_share);
 
-/* For uva__execution_ops.prepare of what needs no statement: takes a connection
- * and lets it be cancelled. */
+/* For uva__execution_ops.prepare without a statement: takes a connection and
+ * lets it be cancelled. */
 int uva__pooled_prepare(struct uva__execution *execution);
 
 /* Ops of pooled executions. */
@@ -42,9 +40,9 @@ void uva__pooled_lost(struct uva__execution *execution);
 void uva__pooled_look(struct uva__execution *execution,
                       const struct ArrowSchema *schema);
 
-/* Whether what has failed may be tried once more, as its connection was lost
- * before anything was executed, or it `may_repeat` that in any case. Then it
- * has no statement and no connection. Thread: blocking worker. */
+/* Whether a failed execution may be tried once more, as its connection was lost
+ * before a statement was executed, or it `may_repeat` in any case. Then it has
+ * no statement and no connection. Thread: blocking worker. */
 bool uva__pooled_retry(struct uva__pooled *pooled, bool may_repeat);
 
 /* Puts the connection back, and drops the pool. Thread: any. */

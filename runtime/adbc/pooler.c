@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libpq sends the name of the application when it connects, and so PostgreSQL
- * states "client" as its source. A pooler has connected before, with a name of
- * its own, and sets that of its client by a statement: "session".
+ * states "client" as its source. A pooler has connected before, with its own
+ * name, and sets its client's by a statement: "session".
  *
  * Its mode shows by process ids: sessions share backends if two have the same
  * one, or one has two. */

@@ -2,12 +2,12 @@
 /* Queries of a pool.
  *
  * Happy path:  (its turn) -> a connection -> a statement with options, query
- * and parameters -> (a transaction) -> executed -> the rows -> (committed) ->
- * the statement is released -> the connection is put back -> the turn ends.
+ *              and parameters -> (a transaction) -> executed -> the rows ->
+ *              (committed) -> the statement is released -> the connection is
+ *              put back -> the turn ends.
  *
- * What can fail: each step; then, and after a cancel, the connection is closed,
- * which undoes a transaction.
- */
+ * Failures: each step; then, and after a cancel, the connection is closed,
+ * which undoes a transaction. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct query {
     bool by_name;                       /* so are the parameters bound */
     bool is_read;     /* rows of the parameters may be read already */
     bool has_no_rows; /* there are parameters, but no row: it is not executed */
-    bool is_many;     /* what it writes is one transaction, if the driver can */
+    bool is_many;     /* its writes are one transaction, if the driver can */
     bool is_begun;    /* that has begun */
 };
 
@@ -133,8 +133,8 @@ static int query_ingest(struct query *q)
                           &e->failure);
 }
 
-/* What a driver would do that executes the first statement of a text alone,
- * that of SQLite, is found before. */
+/* A driver that executes the first statement of a text alone, SQLite's, is
+ * found before. */
 static int query_is_one(struct query *q)
 {
     const struct uva__connection *c = q->pooled.connection;
@@ -172,7 +172,7 @@ static int query_text(struct query *q)
 }
 
 /* Some drivers bind parameters to prepared statements only, others prepare
- * nothing. */
+ * no statement. */
 static int query_prepare_parameters(struct query *q)
 {
     struct uva__execution *e = &q->pooled.execution;
@@ -244,7 +244,7 @@ static int query_count(struct query *q)
     return code;
 }
 
-/* The rows of an ingest are the driver's: it may make a table of none. */
+/* The rows of an ingest are the driver's: it may make a table without rows. */
 static int query_rows(struct query *q)
 {
     struct uva__execution *e = &q->pooled.execution;
@@ -315,10 +315,10 @@ static AdbcStatusCode autocommit_set(struct query *q, const char *value,
                : ADBC_STATUS_NOT_IMPLEMENTED;
 }
 
-/* Queries that change nothing are in a transaction, which the pool rolls back.
- * Where there are no transactions each row may stay. Otherwise what fails or is
- * cancelled is undone: its connection is closed, or, in a session, which goes
- * on after a failure, it is rolled back. */
+/* Read-only queries are in a transaction, which the pool rolls back. Where
+ * there are no transactions each row may stay. Otherwise a failure or a cancel
+ * is undone: the connection is closed, or, in a session, which goes on after a
+ * failure, it is rolled back. */
 static int query_begin(struct query *q)
 {
     struct uva__execution *e = &q->pooled.execution;
@@ -338,8 +338,8 @@ static int query_begin(struct query *q)
                                   status, &error, driver);
 }
 
-/* Ends a transaction, of which the last step had `status` and `error`: if this
- * fails, the connection is none for other queries. */
+/* Ends a transaction whose last step had `status` and `error`: if this fails,
+ * the connection is not fit for other queries. */
 static void query_end(struct query *q, AdbcStatusCode status,
                       struct AdbcError *error)
 {
@@ -599,8 +599,8 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     if (q == NULL)
         return NULL;
     uva__pooled_init(&q->pooled, pool, ops);
-    /* without a result a driver may execute all statements of a text, among
-     * them one that ends the transaction */
+    /* without a result a driver may execute all statements of a text, even one
+     * that ends the transaction */
     q->pooled.execution.is_update =
         query->update && !uva__handle(pool)->is_read_only(pool);
     if (query->sql != NULL)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A query that only reads runs in a transaction of its own.
+/* A query that only reads runs in its own transaction.
  *
  * Happy path:  the transaction begins and is made read-only -> (the query) ->
  *              it is rolled back.
- * What fails:  any step: the connection is closed, which rolls back, too.
+ * Failures:  any step: the connection is closed, which rolls back, too.
  *
- * The text of a query may end its transaction: then nothing that it may do
+ * The text of a query may end its transaction: then no further statement of it
  * follows, as drivers of such databases refuse a second statement. */
 #include "adbc/read_only.h"
 

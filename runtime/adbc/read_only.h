@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries that change nothing, whatever their text is: ADBC's option of a
- * connection for that, which the pool does itself where a driver cannot. */
+/* Read-only queries, whatever their text is: ADBC's option of a connection for
+ * that, which the pool does itself where a driver cannot. */
 #ifndef UVA_ADBC_READ_ONLY_H
 #define UVA_ADBC_READ_ONLY_H
 
@@ -8,8 +8,8 @@
 
 #include "adbc/connection.h"
 
-/* Takes the option out of those of connections. Returns 0 and whether it is on,
- * or EINVAL for a value that is none. Thread: any. */
+/* Takes the option out of the connections' options. Returns 0 and whether it is
+ * on, or EINVAL for an invalid value. Thread: any. */
 UVA_MUST_CHECK int uva__read_only_take(char **options, bool *out);
 
 /* Prepares a connection for one query. 0 or an errno, with the failure: then
@@ -17,8 +17,8 @@ UVA_MUST_CHECK int uva__read_only_take(char **options, bool *out);
 UVA_MUST_CHECK int uva__read_only_begin(struct uva__connection *connection,
                                         struct uva__adbc_failure *failure);
 
-/* Undoes what the query has done. Returns whether the connection may be used
- * again. Thread: a worker. */
+/* Undoes the query. Returns whether the connection may be used again. Thread: a
+ * worker. */
 UVA_MUST_CHECK bool uva__read_only_end(struct uva__connection *connection);
 
 #endif

@@ -4,12 +4,12 @@
  * PostgreSQL:  DISCARD ALL, one round trip. It fails in a transaction, which is
  *              rolled back then.
  * SQLite:      a new connection reads the schema and the pages anew, so after a
- *              statement that only reads it stays; what any other one changes
- *              (temporary objects, attached files, settings, the last rowid) is
- *              undone by no statement.
+ *              statement that only reads it stays; the changes of any other one
+ * (temporary objects, attached files, settings, the last rowid) cannot be
+ *              undone by a statement.
  * any other:   a new connection.
  *
- * What can fail: each call: then the connection is closed. */
+ * Failures: each call: then the connection is closed. */
 #include "adbc/reset.h"
 
 #include <ctype.h>
@@ -19,7 +19,7 @@
 #include "adbc/sql.h"
 #include "uvarrow/arrow.h"
 
-/* ---- what a statement of SQLite leaves ----------------------------------- */
+/* ---- the state that a statement of SQLite leaves ------------------------- */
 
 /* Returns whether a text begins with a word, which has small letters. */
 static bool text_begins_with(const char *text, const char *word)
@@ -46,8 +46,8 @@ static bool sql_has_any(const char *sql, const char *const *words)
 }
 
 /* Whether it only reads. It is one statement, see adbc/query.c. A word that is
- * somewhere in the text counts, as the text is not parsed: so some that leave
- * nothing are taken for ones that do. */
+ * somewhere in the text counts, as the text is not parsed: so some statements
+ * that leave no state are taken for others. */
 static bool sql_only_reads(const char *sql)
 {
     static const char *const functions[] = {"load_extension", "fts3_tokenizer",
@@ -90,8 +90,8 @@ static bool session_is_manual(struct uva__connection *c)
     return strcmp(value, ADBC_OPTION_VALUE_DISABLED) == 0;
 }
 
-/* A session of the user's ends with its transaction, which is no news. The log
- * cuts a text that is too long for it. */
+/* A user's session ends with its transaction, which is no news. The log cuts a
+ * text that is too long for it. */
 static void forgotten_log(struct uva_runtime *runtime, const char *sql)
 {
     char line[1024];
@@ -167,7 +167,7 @@ static bool session_discard(struct uva__connection *c, const char *sql,
     return session_execute(c, "ROLLBACK") && session_execute(c, "DISCARD ALL");
 }
 
-/* The options may have set what is discarded, such as a search path. */
+/* The options may have set the discarded state, such as a search path. */
 static bool postgresql_reset(struct uva__connection *c, char *const *options,
                              const char *sql, struct uva_runtime *runtime)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session of a connection that is idle is clean: it has nothing of the
- * queries before. How that is reached is up to adbc/known.c. */
+/* The session of an idle connection is clean: it has no state of earlier
+ * queries. How that is reached is up to adbc/known.c. */
 #ifndef UVA_ADBC_RESET_H
 #define UVA_ADBC_RESET_H
 
@@ -8,7 +8,7 @@
 #include "uvarrow/runtime.h"
 
 /* Whether `sql` can have left anything in the session. "": statements of a
- * session of the user's; NULL: none was executed. Thread: any. */
+ * user's session; NULL: no statement was executed. Thread: any. */
 bool uva__reset_is_needed(const struct uva__connection *connection,
                           const char *sql);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session: one connection of a pool, for queries that belong together.
  *
- * Happy path:  the first query takes a connection of the pool, and sets what
- * the session has -> queries, one after the other, as there is one turn for
- * them -> a commit, or a roll-back -> ... -> the last reference rolls back and
- * puts the connection back.
+ * Happy path:  the first query takes a connection of the pool, and sets the
+ *              options of the session -> queries, one after the other, as there
+ *              is one turn for them -> a commit, or a roll-back -> ... -> the
+ *              last reference rolls back and puts the connection back.
  *
- * What can fail: a query: the transaction goes on, or not, as the database has
+ * Failures:    a query: the transaction goes on, or not, as the database has
  *              it, and a commit asks it; a commit: then it is rolled back.
  *
  * On cancel:   of a query that had begun: how far it came is not known. The
@@ -24,15 +24,15 @@
 struct session {
     const struct uva__handle_ops *ops; /* static, first */
     struct uva_adbc_pool *outer;       /* counts */
-    struct uva_turns *turns; /* counts: one, within those of the pool */
-    char **options;          /* owns: of the connection */
-    bool autocommits;        /* unless SQL begins a transaction */
-    atomic_long refs;        /* the user, and executions */
-    atomic_long endings;     /* were made, and have not run */
-    atomic_bool is_released; /* by the user */
+    struct uva_turns *turns;           /* counts: one turn, within the pool's */
+    char **options;                    /* owns: of the connection */
+    bool autocommits;                  /* unless SQL begins a transaction */
+    atomic_long refs;                  /* the user, and executions */
+    atomic_long endings;               /* were made, and have not run */
+    atomic_bool is_released;           /* by the user */
 
     /* of the execution that has the turn, and of the end */
-    struct uva__connection *connection; /* owns; NULL: none was taken */
+    struct uva__connection *connection; /* owns; NULL: not taken */
     bool is_begun;   /* with `autocommits`, by SQL: in a transaction */
     bool has_failed; /* a query has, in this transaction */
     bool is_lost;    /* a query was cancelled */
@@ -130,7 +130,7 @@ static int session_connect(struct session *s, const atomic_bool *is_cancelled,
     return code;
 }
 
-/* What runs in a transaction that nothing can end would report success, and be
+/* A query in a transaction that cannot be ended would report success, and be
  * rolled back. */
 static bool session_is_over(const struct session *s)
 {
@@ -167,7 +167,7 @@ static int session_take(struct uva_adbc_pool *pool, enum uva__sql sql,
     return code;
 }
 
-/* Those of the pool see the place of the session's connection alone. */
+/* The pool's queries only see the place of the session's connection. */
 static void session_cancel(struct uva_adbc_pool *pool,
                            struct uva__connection *const *at)
 {
@@ -191,7 +191,7 @@ static void session_know(struct uva_adbc_pool *pool, const char *type)
     uva__handle(s->outer)->know(s->outer, type);
 }
 
-/* What its queries leave is for the session's next ones. */
+/* State that its queries leave is for the session's next ones. */
 static bool session_must_reset(const struct uva_adbc_pool *pool,
                                const struct uva__connection *connection,
                                const char *text)
@@ -226,8 +226,8 @@ static void session_take_back(struct uva_adbc_pool *pool,
     s->is_begun = used->sql == UVA__SQL_BEGIN;
 }
 
-/* Ends what the session has on its connection. What cannot be set back ends
- * with the connection. */
+/* Ends the session's state on its connection. State that cannot be set back
+ * ends with the connection. */
 static bool session_clean(const struct session *s)
 {
     struct uva__adbc_failure failure = {0};
@@ -288,7 +288,7 @@ static bool session_autocommits(const struct uva_adbc_pool *pool)
     return s->autocommits && !s->is_begun;
 }
 
-/* A driver does not see what SQL does to its transaction. */
+/* A driver does not see how SQL changes its transaction. */
 static const char *session_refusal(const struct uva_adbc_pool *pool,
                                    enum uva__sql sql)
 {
@@ -454,7 +454,7 @@ struct ending {
     bool has_run; /* it counts no longer */
 };
 
-/* Without a connection there is nothing to be ended. */
+/* Without a connection there is no transaction to end. */
 static int ending_prepare(struct uva__execution *e)
 {
     const struct ending *n = (const struct ending *)e;

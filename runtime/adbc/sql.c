@@ -76,7 +76,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Returns what follows a text that is quoted by $tag$, or by $$; if none begins
+/* Returns the text after a part that is quoted by $tag$, or by $$; without one
  * here, the next character. */
 static const char *dollar_skip(const char *at)
 {
@@ -127,7 +127,7 @@ const char *uva__sql_semicolon(const char *at,
 
 /* ---- words --------------------------------------------------------------- */
 
-/* The size of the word that begins at `at`; 0: there is none. */
+/* The size of the word that begins at `at`; 0: no word. */
 static size_t word_size(const char *at)
 {
     return strspn(at, LETTERS DIGITS);
@@ -179,8 +179,8 @@ static bool is_before(const char *at, const char *word,
 
 /* ---- programs ------------------------------------------------------------ */
 
-/* Returns what follows the BEGIN of the program that a statement has in front
- * of its first semicolon; NULL: it has none. */
+/* Returns the text after the BEGIN of the program that a statement has in front
+ * of its first semicolon; NULL: it has no program. */
 static const char *program_find(const char *at,
                                 const struct uva__sql_dialect *dialect)
 {
@@ -201,8 +201,8 @@ static const char *program_find(const char *at,
     return NULL;
 }
 
-/* Returns the end of the program that begins here: END, as a statement of its
- * own. Programs may be in programs. */
+/* Returns the end of the program that begins here: END, as a separate
+ * statement. Programs may be in programs. */
 static const char *program_end(const char *at,
                                const struct uva__sql_dialect *dialect)
 {

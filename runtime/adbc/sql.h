@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where statements of SQL begin and end, and what they do to a transaction, by
+/* Where statements of SQL begin and end, and their effect on a transaction, by
  * their first words. A text is no further parsed. */
 #ifndef UVA_ADBC_SQL_H
 #define UVA_ADBC_SQL_H
@@ -28,18 +28,17 @@ enum uva__sql {
     UVA__SQL_SAVEPOINT /* inside a transaction */
 };
 
-/* What a text leaves behind that it has done to a transaction: the last of its
- * statements counts that begins or ends one, then a savepoint. Thread: any. */
+/* The effect of a text on a transaction: the last of its statements counts that
+ * begins or ends one, then a savepoint. Thread: any. */
 enum uva__sql uva__sql_transaction(const char *sql);
 
-/* Skips what may stand in front of a statement of any database: blanks,
- * comments, empty statements. Thread: any. */
+/* Skips the text that may stand in front of a statement of any database:
+ * blanks, comments, empty statements. Thread: any. */
 const char *uva__sql_skip(const char *at);
 
 /* Returns the next statement of a text, after the one that begins at `at`, or
- * the end. The semicolons of a trigger or another program end none. Thread:
- * any.
- */
+ * the end. The semicolons of a trigger or another program do not end a
+ * statement. Thread: any. */
 const char *uva__sql_next(const char *at,
                           const struct uva__sql_dialect *dialect);
 

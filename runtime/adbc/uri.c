@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheme of a URI is the name of its driver, but for a few that databases
- * have besides. */
+/* The scheme of a URI is the name of its driver, except for a few other names
+ * of databases. */
 #define _GNU_SOURCE
 #include "adbc/uri.h"
 

@@ -5,15 +5,15 @@
 
 #include <stdbool.h>
 
-/* Gives the length of the scheme of `uri`; 0: it has none. */
+/* Gives the length of the scheme of `uri`; 0: no scheme. */
 int uva__adbc_uri_scheme(const char *uri);
 
 /* Gives the name of the driver for a scheme of `length` characters, which the
  * caller frees. NULL without memory. */
 char *uva__adbc_uri_driver(const char *uri, int length);
 
-/* Gives what the driver gets: "sqlite:flights.db" is "flights.db" for the
- * driver sqlite, while "postgresql://localhost" stays as it is. */
+/* Gives the driver's part: "sqlite:flights.db" is "flights.db" for the driver
+ * sqlite, while "postgresql://localhost" stays as it is. */
 char *uva__adbc_uri_rest(char *uri, int length);
 
 #endif

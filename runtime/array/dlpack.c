@@ -6,7 +6,7 @@
  * -> the tensor takes the array. From: a tree of arrays is built on the tensor
  * -> an event is recorded on the stream.
  *
- * What can fail: the type or shape, memory, the device; nothing was taken then.
+ * Failures: the type or shape, memory, the device; no argument was taken then.
  *
  * The structs are from malloc(), as they may outlive every runtime.
  *
@@ -64,7 +64,7 @@ static const char *format_of_type(DLDataType type)
     return NULL;
 }
 
-/* A buffer is a handle: nothing can be added to it. */
+/* A buffer is a handle, without arithmetic. */
 static bool device_has_handles(int device_type)
 {
     return device_type == ARROW_DEVICE_OPENCL ||
@@ -75,7 +75,7 @@ static bool device_has_handles(int device_type)
 
 /* ---- streams ------------------------------------------------------------ */
 
-/* What the protocol allows: each default stream has one number. */
+/* The numbers that the protocol allows: each default stream has one. */
 static int stream_check(int device_type, int64_t stream,
                         struct uva_error *error)
 {
@@ -152,7 +152,7 @@ static int stream_await(struct uva_runtime *runtime,
 
 /* ---- columns as tensors ------------------------------------------------- */
 
-/* A tensor of ours. */
+/* The library's tensor. */
 struct tensor {
     DLManagedTensorVersioned abi; /* first */
     int64_t shape[UVA_DLPACK_DIMS], strides[UVA_DLPACK_DIMS];
@@ -180,7 +180,7 @@ static int nulls_refuse(struct uva_error *error, const char *what)
                          what);
 }
 
-/* Where the tensor is, in one of the arrays that lie in each other. */
+/* The place of the tensor in one of the nested arrays. */
 struct level {
     const struct ArrowSchema *schema;
     const struct ArrowArray *array;

@@ -10,7 +10,7 @@
  *              event. On a default stream, which is another one for each thread
  *              or context, the caller's thread records.
  *
- * What can fail: the recording. Then record leaves the array unchanged;
+ * Failures:    the recording. Then record leaves the array unchanged;
  *              release_after logs it, and the array is released when the
  *              workers end. Without memory or a device thread release_after
  *              never releases the array, since a device may still read it.

@@ -4,7 +4,7 @@
  * Happy path:  the wait begins at once -> it posts the wake-up when it is over
  *              -> the loop calls the callback with the result.
  *
- * What can fail: the wait; the callback gets its error.
+ * Failures: the wait; the callback gets its error.
  *
  * On close:    a wait that is still pending is cancelled, and reported. */
 #include <errno.h>
@@ -20,13 +20,13 @@ struct array_wait {
     struct uva__rt *rt;             /* counts */
     struct uva__devices *devices;   /* counts */
     struct ArrowDeviceArray *array; /* borrows, until reported */
-    struct uva_watch *watch;        /* counts; NULL: there is none */
+    struct uva_watch *watch;        /* counts; may be NULL */
     struct uva_error error;         /* the result, unless the watch has it */
     struct uva__wakeup wakeup;      /* posted at first, and when it is over;
                                        counted by posts and the watch */
     uva_array_wait_fn *fn;          /* the user's */
     void *ctx;                      /* borrows: its argument */
-    int64_t timeout_ms;             /* UVA_FOREVER: none */
+    int64_t timeout_ms;             /* UVA_FOREVER: not limited */
 
     struct {                            /* the loop thread's alone */
         struct uva__open_object object; /* aborted by a close */
@@ -146,7 +146,8 @@ static bool wait_on_wakeup(struct uva__wakeup *wakeup)
 
 /* ---- the beginning ------------------------------------------------------ */
 
-/* Makes a wait, unless none is needed, or `error` has why none is possible. */
+/* Makes a wait, unless it is not needed, or `error` has the reason why it is
+ * impossible. */
 static int wait_prepare(struct array_wait *wait)
 {
     const struct uva_device_event event = {wait->array->device_type,

@@ -2,9 +2,9 @@
 /* A fair queue with places: elements of an earlier place go before elements of
  * a later one. Within a place, clients with queued elements are served
  * round-robin, one element each, and each client's own elements go by priority,
- * then first in, first out. Nothing is starved: a place, or a priority of one
+ * then first in, first out. No client is starved: a place, or a priority of one
  * client, that was passed over UVA__FAIR_QUEUE_PASSES times has the next turn.
- * Intrusive: nothing is allocated. The owner's lock guards it. */
+ * Intrusive: no call allocates. The owner's lock guards it. */
 #ifndef UVA_EXEC_FAIR_QUEUE_H
 #define UVA_EXEC_FAIR_QUEUE_H
 
@@ -104,8 +104,8 @@ static inline bool uva__fair_queue_is_empty(const struct uva__fair_queue *queue)
     return queue->places == 0;
 }
 
-/* The first place in which an element is queued; UVA__PLACES if there is none.
- */
+/* The first place in which an element is queued; UVA__PLACES if the queue is
+ * empty. */
 static inline int uva__fair_queue_first(const struct uva__fair_queue *queue)
 {
     int place = 0;

@@ -7,8 +7,8 @@
  * Failures:
  * - thread creation fails: ensure returns the code; a job waits for an existing
  *   thread, and the loop of its runtime tries again;
- * - the executor refuses a job: a thread of our own runs it. If there is none
- *   and none can be created, the job waits in the same way;
+ * - the executor refuses a job: a thread of our own runs it. If there is no
+ *   thread and none can be created, the job waits in the same way;
  * - a job that was given up does not return: exec/pool.c.
  *
  * On close:    queued jobs still run; running ones go on, and use only the

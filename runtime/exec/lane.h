@@ -79,7 +79,7 @@ struct uva__pool_data {
 struct uva__jobs {
     struct uva_workers *workers; /* owns a count */
     /* called when uva__lane_take_news() returns something new; any thread, with
-     * the lock held. NULL: nothing is reported */
+     * the lock held. NULL: no reports */
     void (*notify)(struct uva__jobs *jobs);
     int32_t stuck_threads; /* as an option of the workers has it */
     struct {               /* under the lock of `workers` */
@@ -111,24 +111,24 @@ bool uva__jobs_nice_refused(const struct uva__jobs *jobs);
 /* Releases the reference to the workers. No job may be queued or be submitted
  * any more; some may still be running. The last reference ends the threads, and
  * they have ended when this returns. Two kinds of threads are left out and end
- * with their job, the last of them freeing the workers: one that is still
+ * with their job, the last of them freeing the workers: a thread that is still
  * inside a job after UVA__LIMIT_WORKERS_MS (a stuck one holds this call up so
- * long), and the caller's own. Does nothing in a forked child. Thread: any,
+ * long), and the caller's own. Without effect in a forked child. Thread: any,
  * also inside a job, as its last act. */
 void uva__jobs_fini(struct uva__jobs *jobs);
 
-/* Makes sure that jobs of `lane` will be run: starts its first thread if there
- * is none, and keeps one thread until uva__jobs_fini(), even without work. Does
- * nothing with an executor. 0; EAGAIN if the system creates no thread, ENOMEM:
+/* Makes sure that jobs of `lane` will be run: starts its first thread if it has
+ * none, and keeps one thread until uva__jobs_fini(), even without work. Without
+ * effect with an executor. 0; EAGAIN if the system creates no thread, ENOMEM:
  * try again or give up. Thread: any. */
 UVA_MUST_CHECK int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane);
 
 /* Submits `job` to `lane`, for which uva__lane_ensure() has returned 0 before.
- * It never runs inside this call. A job that the executor refuses runs on a
- * thread of our own; if there is none and none can be created, it waits until
- * one is created, by a later submit or uva__lane_retry(). The job may have
- * ended, and `jobs` with it, before this returns. `wakeups` (or NULL) counts a
- * system call that wakes a thread, before the job can run. Thread: any. */
+ * It never runs inside this call. A job that the executor refuses runs on our
+ * own thread; if there is no thread and none can be created, it waits until one
+ * is created, by a later submit or uva__lane_retry(). The job may have ended,
+ * and `jobs` with it, before this returns. `wakeups` (or NULL) counts a system
+ * call that wakes a thread, before the job can run. Thread: any. */
 void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
                               struct uva_job *job,
                               struct uva__counter *wakeups);
@@ -149,10 +149,10 @@ void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
  * false for a job that an executor accepted. Thread: any. */
 bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job);
 
-/* Gives up a job that was submitted to `lane`: nothing waits for it any more.
- * If it runs, its thread may be written off from now on, so that another one
- * takes its place. If it waits, it still runs in turn; the caller may take it
- * back instead. The job has not been freed. Thread: any. */
+/* Gives up a job that was submitted to `lane`: no one waits for it any more. If
+ * it runs, its thread may be written off from now on, so that another one takes
+ * its place. If it waits, it still runs in turn; the caller may take it back
+ * instead. The job has not been freed. Thread: any. */
 enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
                                       enum uva_lane lane, struct uva_job *job);
 
@@ -196,8 +196,8 @@ void uva__lane_wait_end(void);
  * Thread: any. */
 bool uva__lane_is_compute(void);
 
-/* Counts the threads that exist now; uncapped ones count as blocking, those of
- * an executor not at all. Thread: any. */
+/* Counts the threads that exist now; uncapped ones count as blocking, an
+ * executor's not at all. Thread: any. */
 void uva__lane_count(struct uva__jobs *jobs, int64_t *compute,
                      int64_t *blocking);
 

@@ -4,7 +4,7 @@
  *
  * Happy path:  made with one owner -> each job queue adds one -> a thread is
  *              reserved under the lock and started without it -> it takes jobs
- *              in turn -> sleeps when there are none -> leaves when its idle
+ *              in turn -> sleeps without jobs -> leaves when its idle
  *              timeout expires, and joins the thread that left before -> the
  *              last owner has all threads leave, joins the last of them (which
  *              has joined the rest) and frees.
@@ -383,9 +383,9 @@ void uva__pool_class_wake_locked(struct uva_workers *workers, int lane)
 }
 
 /* How many more threads may take read-ahead. The last threads of the blocking
- * lane take none, so that a job that a consumer waits for finds one free, even
- * if all read-ahead blocks. Threads that were given up do not count: read-ahead
- * has to find the lane at its cap for them to be written off. */
+ * lane take no read-ahead, so that a job that a consumer waits for finds one
+ * free, even if all read-ahead blocks. Threads that were given up do not count:
+ * read-ahead has to find the lane at its cap for them to be written off. */
 static int32_t class_ahead_room_locked(const struct uva__pool_class *pool_class)
 {
     const int32_t busy =
@@ -605,9 +605,9 @@ static enum uva_lane worker_lane(const struct uva__worker *worker)
                                             : UVA_LANE_BLOCKING;
 }
 
-/* A thread inherits the nice value of the one that started it. If that is a
- * worker of the other lane with a higher one, it keeps that, unless the system
- * allows it to have a lower one. Affects only this thread. */
+/* A thread inherits the nice value of its creator. If that is a worker of the
+ * other lane with a higher one, it keeps that, unless the system allows it to
+ * have a lower one. Affects only this thread. */
 static void worker_nice(const struct uva__worker *worker)
 {
     const struct uva_workers *workers = worker->workers;
@@ -683,8 +683,8 @@ static int32_t class_kept_locked(const struct uva__pool_class *pool_class,
 /* Whether the thread exits: at the end, beyond the cap (another thread was
  * started while one waited or was written off, and that has ended), or for want
  * of work. A
- * thread inside a job does not count as free, as it may be stuck; neither does
- * one that is being started, as that may fail. */
+ * thread inside a job does not count as free, as it may be stuck; a thread that
+ * is being started does not either, as that may fail. */
 static bool worker_is_done_locked(const struct uva__worker *worker)
 {
     const struct uva_workers *workers = worker->workers;
@@ -699,7 +699,7 @@ static bool worker_is_done_locked(const struct uva__worker *worker)
 }
 
 /* How long to sleep. A thread that the lane keeps sleeps until it is woken. If
- * a start in progress could make it one of those, it sleeps for idle_ms too,
+ * a start in progress could make it such a thread, it sleeps for idle_ms too,
  * and then checks again. */
 static int64_t worker_limit_locked(const struct uva__worker *worker)
 {
@@ -712,7 +712,7 @@ static int64_t worker_limit_locked(const struct uva__worker *worker)
                : -1;
 }
 
-/* Looks for a call until spin_us is over. False: none has come. */
+/* Looks for a call until spin_us is over. False: no job has come. */
 static bool worker_spin(const struct uva__worker *worker, uint32_t seen)
 {
     const uint64_t until = uva__clock_ns() + worker->workers->spin_ns;

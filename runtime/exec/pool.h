@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The struct of uva_workers, its owners, and how a job gets one of its threads.
- * Which job goes to which lane is exec/lane.c. */
+/* The struct of uva_workers, its owners, and how a job gets a thread. Which job
+ * goes to which lane is exec/lane.c. */
 #ifndef UVA_EXEC_POOL_H
 #define UVA_EXEC_POOL_H
 
@@ -18,8 +18,8 @@ enum uva__worker_state {
     UVA__WORKER_LOOKING,     /* it is awake without a job */
     UVA__WORKER_ASLEEP,      /* it is in the stack of sleepers */
     UVA__WORKER_RUNNING,     /* it is inside a job, as in the states below */
-    UVA__WORKER_BLOCKED,     /* inside uva__lane_wait_begin(): neither this
-                                state nor the next one counts against the cap */
+    UVA__WORKER_BLOCKED,     /* inside uva__lane_wait_begin(): this state and
+                                the next one do not count against the cap */
     UVA__WORKER_WRITTEN_OFF, /* it does not return from a job that was given up
                               */
     UVA__WORKER_STATES
@@ -39,7 +39,7 @@ struct uva__worker {
     uint32_t number;              /* for the thread's name */
     int waits;                    /* depth of uva__lane_wait_begin() */
     bool timed_out;               /* its idle timeout has expired */
-    bool given_up;                /* nothing waits for its job; locked */
+    bool given_up;                /* no one waits for its job; locked */
     uint64_t given_up_ns;         /* since when; locked */
     const struct uva_job *job;    /* its job, only to be compared; locked */
 };
@@ -123,10 +123,10 @@ UVA_MUST_CHECK int uva__pool_acquire(struct uva_workers *workers);
 bool uva__pool_is_forked(const struct uva_workers *workers);
 
 /* Drops the lock, and makes sure that a thread takes each job queued in `lane`:
- * if no thread is about to take one, it wakes a thread, or starts one if none
- * sleeps and the cap allows it. That thread calls this, too, when it has taken
- * a job. `wakeups` (or NULL) counts a thread that is woken, while the lock is
- * held. Thread: any. */
+ * if no thread is about to take one, it wakes a thread, or starts one if no
+ * thread sleeps and the cap allows it. That thread calls this, too, when it has
+ * taken a job. `wakeups` (or NULL) counts a thread that is woken, while the
+ * lock is held. Thread: any. */
 void uva__pool_class_drop_for_locked(struct uva_workers *workers, int lane,
                                      struct uva__counter *wakeups);
 static inline void uva__pool_class_drop_locked(struct uva_workers *workers,
@@ -143,7 +143,7 @@ void uva__pool_class_publish_locked(struct uva_workers *workers, int lane);
 void uva__pool_class_reserve_locked(struct uva_workers *workers, int lane);
 
 /* Starts the thread that was reserved. 0; ENOMEM; EAGAIN if the system creates
- * none: then jobs wait for existing threads. Thread: any. */
+ * no thread: then jobs wait for existing threads. Thread: any. */
 int uva__pool_class_start(struct uva_workers *workers, int lane);
 
 /* Wakes all sleeping threads of a lane, to check whether they may exit.
@@ -162,9 +162,9 @@ struct uva__worker *
 uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
                             const struct uva_job *job);
 
-/* Gives up the job of `worker`, for which nothing waits any more: if it does
- * not return, and other jobs wait, the thread is written off, so that another
- * one takes its place. No effect if it was given up before. Thread: any. */
+/* Gives up the job of `worker`, for which no one waits any more: if it does not
+ * return, and other jobs wait, the thread is written off, so that another one
+ * takes its place. No effect if it was given up before. Thread: any. */
 void uva__worker_give_up_locked(struct uva__worker *worker);
 
 /* Notifies a queue of something new. Thread: any. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An encoder: the order of its calls is checked in encoder.c; what they give is
+/* An encoder: the order of its calls is checked in encoder.c; their output is
  * up to the format, in ipc_encoder.c and text_encoder.c. */
 #ifndef UVA_IO_ENCODER_H
 #define UVA_IO_ENCODER_H
 
 #include "uvarrow/io.h"
 
-/* What a format does; see the public calls. Each is called in the right order,
- * and changes nothing unless it returns 0. */
+/* The functions of a format; see the public calls. Each is called in the right
+ * order, and has no effect unless it returns 0. */
 struct uva__encoder_ops {
     int (*begin)(struct uva_encoder *encoder, struct uva_encoder_part *out);
     int (*batch)(struct uva_encoder *encoder, struct ArrowDeviceArray *batch,
@@ -35,8 +35,8 @@ static inline bool uva__encoder_is_text(enum uva_format format)
     return format == UVA_FORMAT_CSV || format == UVA_FORMAT_JSON;
 }
 
-/* Checks what uva_encoder_new() uses of `options`. 0; EINVAL or ENOTSUP, with a
- * text. Thread: any. */
+/* Checks the `options` of uva_encoder_new(). 0; EINVAL or ENOTSUP, with a text.
+ * Thread: any. */
 UVA_MUST_CHECK int uva__encoder_check(const struct uva_write *options,
                                       struct uva_error *error);
 

@@ -11,7 +11,7 @@
 
 /* The owner of a part. */
 struct part {
-    struct ArrowDeviceArray array; /* owns; released: none */
+    struct ArrowDeviceArray array; /* owns; released: no array */
     struct uva__ipc_block *blocks; /* owns */
     void *memory;                  /* owns */
     uv_buf_t buffers[];
@@ -28,7 +28,7 @@ bool uva__encoder_part_borrow(struct uva__encoder_part_draft *draft,
                        &draft->most_buffers, 1, sizeof(*draft->buffers)))
         return false;
     buffer = &draft->buffers[draft->n_buffers++];
-    buffer->base = (char *)(uintptr_t)data; /* nothing writes to it */
+    buffer->base = (char *)(uintptr_t)data; /* it is never written */
     buffer->len = (size_t)size;
     draft->bytes += size;
     return true;

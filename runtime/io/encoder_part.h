@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an encoder gives: buffers to be written, and what they borrow from. It
- * outlives its encoder. */
+/* The output of an encoder: buffers to be written, and the memory that they
+ * borrow from. It outlives its encoder. */
 #ifndef UVA_IO_ENCODER_PART_H
 #define UVA_IO_ENCODER_PART_H
 
@@ -10,19 +10,20 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/io.h"
 
-/* A part while it is put together; zeroes: nothing. The vector of buffers is
- * used again for the next part. */
+/* A part while it is put together; zeroes: empty. The vector of buffers is used
+ * again for the next part. */
 struct uva__encoder_part_draft {
     uv_buf_t *buffers;             /* owns */
     size_t n_buffers;              /* number of them */
     size_t most_buffers;           /* room for them */
     int64_t bytes;                 /* of all buffers */
-    struct uva__ipc_block *blocks; /* owns: what buffers borrow from */
+    struct uva__ipc_block *blocks; /* owns: the memory that buffers borrow
+                                      from */
     void *memory;                  /* owns, by malloc(): another such block */
 };
 
 /* Adds `size` bytes, which stay valid until the part is released. False without
- * memory. Thread: any one at a time, as all of these. */
+ * memory. Thread: any one at a time, as for each function here. */
 bool uva__encoder_part_borrow(struct uva__encoder_part_draft *draft,
                               const void *data, int64_t size);
 
@@ -31,7 +32,7 @@ bool uva__encoder_part_copy(struct uva__encoder_part_draft *draft,
                             const void *data, int64_t size);
 
 /* Adds `size` bytes of `memory`, from malloc(), which it takes: once a part.
- * False without memory, and nothing was taken. */
+ * False without memory, and no argument was taken. */
 bool uva__encoder_part_take(struct uva__encoder_part_draft *draft, void *memory,
                             int64_t size);
 
@@ -40,7 +41,7 @@ void uva__encoder_part_take_blocks(struct uva__encoder_part_draft *draft,
                                    struct uva__ipc_block **list);
 
 /* Gives the part, and takes `array` (may be NULL) and the blocks; the draft is
- * empty then. Returns 0; ENOMEM, and nothing was taken. */
+ * empty then. Returns 0; ENOMEM, and no argument was taken. */
 UVA_MUST_CHECK int
 uva__encoder_part_finish(struct uva__encoder_part_draft *draft,
                          struct ArrowDeviceArray *array,

@@ -5,9 +5,9 @@
  * Happy path:  schema: the first bytes -> stream format: message after message;
  *              file format: the footer, all dictionaries, then the batches.
  *
- * What can fail: a read; the framer and the decoder, for what was read.
+ * Failures: a read; the framer and the decoder, for the bytes read.
  *
- * On cancel:   what waits for a pipe or socket is woken by `wake`, which stays
+ * On cancel:   a wait for a pipe or socket is woken by `wake`, which stays
  *              readable. Reads of regular files return by themselves. */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static int file_wait(const struct file_reader *r)
 }
 
 /* Reads up to `size` bytes at `offset`, which is where the descriptor stands
- * unless the format is that of files. */
+ * unless the format is for files. */
 static int file_read(const struct file_reader *r, int64_t offset, uint8_t *to,
                      size_t size, size_t *got, struct uva_error *error)
 {

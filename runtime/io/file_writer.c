@@ -14,7 +14,7 @@ struct file_writer {
     struct uva__writer writer;   /* first */
     uv_loop_t *loop;             /* borrows */
     int fd;                      /* owns */
-    struct uva__write_op *first; /* owns: the one that is written */
+    struct uva__write_op *first; /* owns: the op that is being written */
     struct uva__write_op **last; /* where the next one is put */
 };
 

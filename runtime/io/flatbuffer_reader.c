@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every offset is compared with the size of the buffer before it is followed.
  * The size that a list of offsets has for its table is not looked at: writers
- * share lists of equal offsets (that of Go does), and then it is that of
- * another table. Cycles, and offsets that lead to one place, are not detected:
- * the callers limit depth and number. */
+ * share lists of equal offsets (Go's does), and then it is another table's.
+ * Cycles, and offsets that lead to one place, are not detected: the callers
+ * limit depth and number. */
 #include "io/flatbuffer_reader.h"
 
-/* Larger buffers have no offsets to all that is in them. */
+/* Larger buffers have no offsets to their end. */
 #define MOST ((size_t)INT32_MAX)
 
 uint64_t uva__table_load(const uint8_t *at, int size)

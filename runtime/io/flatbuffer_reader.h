@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads FlatBuffers that nothing vouches for: whatever a table refers to is
- * looked up only if it lies in the buffer. Which tables Arrow has is in
- * ipc_read_header.c and ipc_read_schema.c. */
+/* Reads untrusted FlatBuffers: whatever a table refers to is looked up only if
+ * it lies in the buffer. Which tables Arrow has is in ipc_read_header.c and
+ * ipc_read_schema.c. */
 #ifndef UVA_IO_FLATBUFFER_READER_H
 #define UVA_IO_FLATBUFFER_READER_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A table; `at` is 0 for one that is not there, which has no members. */
+/* A table; `at` is 0 for a missing table, which has no members. */
 struct uva__table {
     const uint8_t *bytes; /* borrows: the buffer */
     size_t size;          /* of the buffer */
@@ -28,8 +28,8 @@ struct uva__vector {
 /* Reads a number of 1, 2, 4 or 8 bytes, the lowest byte first. */
 uint64_t uva__table_load(const uint8_t *at, int size);
 
-/* Finds the table with which the buffer begins. All of these return false if
- * the buffer is malformed there. Thread: any, as for all of these. */
+/* Finds the table with which the buffer begins. These return false if the
+ * buffer is malformed there. Thread: any. */
 bool uva__table_root(const uint8_t *bytes, size_t size, struct uva__table *out);
 
 /* Reads the number in a slot; `*out` stays as it is if that is not there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a FlatBuffer, the format of Arrow's message headers. It is written
- * from its end: what a table refers to comes before the table, and a place is
+ * from its end: the targets of a table come before the table, and a place is
  * the number of bytes from there to the end. Which tables Arrow has is in
  * ipc_write_schema.c and ipc_write_header.c. */
 #ifndef UVA_IO_FLATBUFFER_WRITER_H
@@ -13,8 +13,8 @@
 
 enum { UVA__FLATBUFFER_SLOTS = 8 };
 
-/* A buffer that is being written; zeroes: an empty one. The calls below do
- * nothing once memory was missing. */
+/* A buffer that is being written; zeroes: an empty one. The calls below have no
+ * effect once memory was missing. */
 struct uva__flatbuffer {
     uint8_t *block;                      /* owns; used at its end */
     size_t capacity;                     /* of the block */
@@ -74,7 +74,7 @@ void uva__flatbuffer_begin_table(struct uva__flatbuffer *flat, int n_slots);
 void uva__flatbuffer_set(struct uva__flatbuffer *flat, int slot, int size,
                          uint64_t value);
 
-/* Sets a member to what lies at a place; 0: leaves it out. */
+/* Sets a member to the object at a place; 0: leaves it out. */
 void uva__flatbuffer_set_place(struct uva__flatbuffer *flat, int slot,
                                size_t place);
 

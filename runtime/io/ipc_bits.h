@@ -10,7 +10,8 @@
 int64_t uva__ipc_bits_zeroes(const uint8_t *bits, int64_t at, int64_t count);
 
 /* Copies `count` bits, from bit `at` on, to the beginning of `to`; the rest of
- * its last byte is 0. Reads no byte without one of the bits. Thread: any. */
+ * its last byte is 0. Reads only the bytes that have some of the bits. Thread:
+ * any. */
 void uva__ipc_bits_copy(uint8_t *to, const uint8_t *bits, int64_t at,
                         int64_t count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One function for each kind. Loops over offsets have no exit, so that
- * compilers make vectors of them. What is null may be anything only where the
- * format allows that: indices and views. */
+ * compilers make vectors of them. A null item may have any content only where
+ * the format allows that: indices and views. */
 #include "io/ipc_check.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static const char *check_binary(const struct uva__ipc_field *field,
                : "offsets fall, or point behind the data";
 }
 
-/* The entries of a map are never null, nor are their keys. */
+/* The entries of a map are never null, and their keys are not. */
 static bool check_entries(const struct ArrowArray *entries)
 {
     return entries->null_count == 0 && entries->children[0]->null_count == 0;
@@ -207,7 +207,7 @@ static const char *check_sparse_union(const struct uva__ipc_field *field,
 
 /* ---- run ends, indices -------------------------------------------------- */
 
-/* The field of run ends follows the one that has them. */
+/* The field of run ends follows its parent. */
 static const char *check_runs(const struct uva__ipc_field *field,
                               const struct ArrowArray *array, int64_t data_size)
 {

@@ -8,8 +8,8 @@
 #include "io/ipc_plan.h"
 
 /* Checks an array of `field`, with offset 0 and its children. `data_size` is
- * that of the data after offsets. Returns NULL, or what is wrong, which is
- * static. Thread: any. */
+ * that of the data after offsets. Returns NULL, or the fault, which is static.
+ * Thread: any. */
 const char *uva__ipc_check(const struct uva__ipc_field *field,
                            const struct ArrowArray *array, int64_t data_size);
 

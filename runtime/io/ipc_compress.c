@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A compressed buffer begins with its size before, in 8 bytes; -1 there means
- * that what follows is not compressed. */
+ * that the rest is not compressed. */
 #include "io/ipc_compress.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include <zstd.h>
 #endif
 
-enum { PREFIX = 8, ZSTD_LEVEL = 1 }; /* that of Arrow C++ */
+enum { PREFIX = 8, ZSTD_LEVEL = 1 }; /* as in Arrow C++ */
 
 static const uint8_t not_compressed[PREFIX] = {255, 255, 255, 255,
                                                255, 255, 255, 255};
@@ -21,7 +21,7 @@ static const uint8_t not_compressed[PREFIX] = {255, 255, 255, 255,
 
 /* `bound` gives the most that `size` bytes become; `compress` returns the size,
  * or 0 with `*why`; `decompress` returns 0, EPROTO with `*why`, or ENOMEM.
- * Members of one that was not built in are NULL. */
+ * Members of a codec that was not built in are NULL. */
 struct ipc_codec {
     const char *name;
     size_t (*bound)(size_t size);

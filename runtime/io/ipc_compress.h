@@ -18,9 +18,9 @@ enum uva__ipc_codec {
 UVA_MUST_CHECK int uva__ipc_compress_check(int32_t codec,
                                            struct uva_error *error);
 
-/* Compresses each buffer of the body; one that would not become smaller is sent
- * as it is. Returns 0; ENOMEM; EIO if the codec fails. Thread: any one at a
- * time. */
+/* Compresses each buffer of the body; a buffer that would not become smaller is
+ * sent as it is. Returns 0; ENOMEM; EIO if the codec fails. Thread: any one at
+ * a time. */
 UVA_MUST_CHECK int uva__ipc_compress_body(struct uva__ipc_body *body,
                                           int32_t codec,
                                           struct uva_error *error);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schema -> (dictionary | delta | batch)*
  *
- * A dictionary is kept as the arrays that came for it: the first, and those of
+ * A dictionary is kept as the arrays that came for it: the first, and the
  * deltas, which are joined when a batch needs them. Batches share the arrays,
- * so a replacement leaves those that were passed on as they are. Fields with
- * the same id have one dictionary, that of the first of them. */
+ * so a replacement leaves earlier batches as they are. Fields with the same id
+ * have one dictionary, the first field's. */
 #include "io/ipc_decoder.h"
 
 #include <inttypes.h>
@@ -17,10 +17,11 @@
 
 #define DEFAULT_BYTES (INT64_C(256) << 20)
 
-/* How much more a file may have in memory by default: what compresses well. */
+/* How much more a file may have in memory by default: data that compresses
+ * well. */
 enum { FILE_TIMES = 16 };
 
-/* What the structs of an array take, for each of its fields. */
+/* The size of the structs of an array, for each of its fields. */
 enum { FIELD_BYTES = 256 };
 
 /* A dictionary of the plan. */
@@ -28,9 +29,9 @@ struct decoder_dictionary {
     int64_t id;
     int32_t first;                   /* index of the first one with that id */
     struct ArrowDeviceArray *arrays; /* owns, and each of them */
-    size_t count;                    /* number of arrays; 0: none came */
+    size_t count;                    /* number of arrays; 0: not received */
     size_t most;                     /* room for them */
-    int64_t bytes;                   /* of all of them */
+    int64_t bytes;                   /* of all arrays */
     bool has_come;                   /* or deltas of it */
 };
 
@@ -54,7 +55,7 @@ struct uva__ipc_item {
     const struct uva__ipc_decoder *decoder; /* borrows */
     struct uva__message message;            /* owns */
     struct ArrowDeviceArray *values;        /* owns: one each of the plan */
-    char *metadata;                         /* owns; NULL: none */
+    char *metadata;                         /* owns; may be NULL */
 };
 
 static int decoder_no_memory(struct uva_error *error)
@@ -264,7 +265,7 @@ static int decoder_grow(struct decoder_dictionary *dictionary,
                : decoder_no_memory(error);
 }
 
-/* What an array with values takes: its bytes, or those of the body that it
+/* The size of an array with values: its bytes, or the bytes of the body that it
  * borrows from, which may be more; and its structs, however empty it is. */
 static int64_t decoder_charge(const struct uva__ipc_decoder *decoder,
                               int32_t at, int64_t bytes,

@@ -24,7 +24,7 @@ void uva__ipc_decoder_free(struct uva__ipc_decoder *decoder);
 
 /* Reads the schema, once: from the first message of a stream, or from the
  * footer of a file. Returns 0; EPROTO, ENOTSUP, EMSGSIZE, ENOMEM. Thread: any
- * one at a time, as for all of these but the last two. */
+ * one at a time, except for the last two. */
 UVA_MUST_CHECK int uva__ipc_decoder_begin(struct uva__ipc_decoder *decoder,
                                           const struct uva__message *message,
                                           struct uva_error *error);

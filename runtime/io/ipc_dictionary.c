@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two bodies are compared as they would be sent, node by node: there offsets
- * begin at 0, and nothing is sliced. What a node of `last` has, that of `next`
- * has to begin with. */
+ * begin at 0, without slices. The content of a node of `last` must be the
+ * beginning of the node of `next`. */
 #include "io/ipc_dictionary.h"
 
 #include <stdlib.h>

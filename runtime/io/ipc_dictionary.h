@@ -12,8 +12,8 @@ struct uva__ipc_body *
 uva__ipc_dictionary_keep(const struct uva__ipc_body *body);
 
 /* Whether `next` begins with the values of `last`; both are of the field `at`,
- * and neither is compressed. Values that are null may differ in their bytes;
- * then this may be false although they are equal. Thread: any. */
+ * and are not compressed. Values that are null may differ in their bytes; then
+ * this may be false although they are equal. Thread: any. */
 bool uva__ipc_dictionary_begins(const struct uva__ipc_plan *plan, int32_t at,
                                 const struct uva__ipc_body *last,
                                 const struct uva__ipc_body *next);

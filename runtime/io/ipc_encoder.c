@@ -2,9 +2,7 @@
 /* The encoder of Arrow IPC: which messages a batch needs, in order. A batch is
  * encoded into a draft, and only when that is complete does the encoder change:
  * dictionaries count as sent, messages of a file get their places. A failed
- * batch leaves nothing behind. What a message consists of is in
- * ipc_write_header.h.
- */
+ * batch leaves no trace. The parts of a message are in ipc_write_header.h. */
 #include "io/ipc_encoder.h"
 
 #include <stdlib.h>
@@ -20,9 +18,9 @@
 
 /* A dictionary of the schema. */
 struct encoder_dictionary {
-    struct uva__ipc_body *last; /* owns: what readers have; NULL: nothing */
-    struct uva__ipc_body *next; /* owns: what they have after this part; NULL:
-                                   no change */
+    struct uva__ipc_body *last; /* owns: the readers' values; may be NULL */
+    struct uva__ipc_body *next; /* owns: their values after this part; NULL: no
+                                   change */
 };
 
 /* Places of messages in a file. */
@@ -30,7 +28,7 @@ struct encoder_places {
     struct uva__ipc_place *items; /* owns */
     size_t count;                 /* number of them */
     size_t most;                  /* room for them */
-    size_t added;                 /* of these, those of the part in work */
+    size_t added;                 /* of these, in the part in work */
 };
 
 struct ipc_encoder {
@@ -76,7 +74,7 @@ static void ipc_encoder_free(struct uva_encoder *base)
 
 /* ---- parts -------------------------------------------------------------- */
 
-/* Ends a part that is complete: what was sent with it counts as sent. */
+/* Ends a complete part: its dictionaries count as sent. */
 static int encoder_commit(struct ipc_encoder *encoder,
                           struct ArrowDeviceArray *batch,
                           struct uva_encoder_part *out)
@@ -142,7 +140,7 @@ static bool encoder_add_place(struct ipc_encoder *encoder,
     return true;
 }
 
-/* Adds a buffer, what is in front of it, and the padding. */
+/* Adds a buffer, the bytes in front of it, and the padding. */
 static bool encoder_add_buffer(struct uva__encoder_part_draft *draft,
                                const struct uva__ipc_buffer *buffer)
 {
@@ -187,8 +185,8 @@ static int encoder_add_uses(struct ipc_encoder *encoder,
                             const struct uva__ipc_body *body, bool *replaced,
                             struct uva_error *error);
 
-/* Sends the values of a dictionary, which are in `body`; a delta: those that
- * readers do not have. */
+/* Sends the values of a dictionary, which are in `body`; a delta: the values
+ * that readers do not have. */
 static int encoder_send_values(struct ipc_encoder *encoder,
                                const struct uva__ipc_use *use,
                                struct uva__ipc_body *body, bool is_delta,
@@ -212,8 +210,8 @@ static int encoder_send_values(struct ipc_encoder *encoder,
     return code;
 }
 
-/* Sends a dictionary if readers have another one: what is new of it, if it only
- * grew; otherwise all of it, which sets `*replaced` if it takes the place of
+/* Sends a dictionary if readers have another one: the new values, if it only
+ * grew; otherwise the whole, which sets `*replaced` if it takes the place of
  * another one. */
 static int encoder_send_dictionary(struct ipc_encoder *encoder,
                                    const struct uva__ipc_use *use,

@@ -88,8 +88,8 @@ static int framer_begin_head(struct uva__ipc_framer *framer, int64_t size,
     return size == 0 ? 0 : framer_room(&framer->message.head, size, error);
 }
 
-/* Takes a prefix without a marker: the size, and what was read of the header.
- * Whatever is no Arrow IPC looks like that, too. */
+/* Takes a prefix without a marker: the size, and the bytes of the header read
+ * so far. Whatever is no Arrow IPC looks like that, too. */
 static int framer_add_unmarked(struct uva__ipc_framer *framer,
                                struct uva_error *error)
 {

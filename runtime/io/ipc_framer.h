@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts what is read into messages: a marker and the size of a header, of 4
- * bytes each, the header, its body. Before Arrow 0.15 there was no marker.
- * Exactly the bytes that belong to the stream are wanted, and each lands where
- * it stays. */
+/* Cuts the input into messages: a marker and the size of a header, of 4 bytes
+ * each, the header, its body. Before Arrow 0.15 there was no marker. Exactly
+ * the bytes that belong to the stream are wanted, and each lands where it
+ * stays. */
 #ifndef UVA_IO_IPC_FRAMER_H
 #define UVA_IO_IPC_FRAMER_H
 
 #include "io/ipc_read_header.h"
 #include "io/shared_bytes.h"
 
-/* A message; zeroes: none. */
+/* A message; zeroes: empty. */
 struct uva__message {
     struct uva__shared_bytes *head; /* owns */
     struct uva__shared_bytes *body; /* owns; NULL: an empty one */
@@ -38,8 +38,7 @@ struct uva__ipc_framer {
     struct uva__message message; /* owns: the one in work */
 };
 
-/* Starts with the first byte of a stream or file. Thread: any one at a time, as
- * for all of these. */
+/* Starts with the first byte of a stream or file. Thread: any one at a time. */
 void uva__ipc_framer_init(struct uva__ipc_framer *framer, int64_t max_bytes);
 
 /* Goes on with a message at another place. */
@@ -54,7 +53,7 @@ void uva__ipc_framer_want(struct uva__ipc_framer *framer, uint8_t **to,
 UVA_MUST_CHECK int uva__ipc_framer_add(struct uva__ipc_framer *framer,
                                        size_t size, struct uva_error *error);
 
-/* Whether a message has ended, and nothing of another one has come. */
+/* Whether a message has ended, and no byte of another one has come. */
 bool uva__ipc_framer_is_between(const struct uva__ipc_framer *framer);
 
 /* Notes that there are no more bytes. Returns 0 if the end was marked; or

@@ -9,7 +9,7 @@
 
 #include "uvarrow/arrow.h"
 
-/* What a schema with all its children and dictionaries has. */
+/* The counts of a schema with its children and dictionaries. */
 struct ipc_plan_count {
     int32_t fields;
     int32_t dictionaries;
@@ -106,7 +106,7 @@ static int ipc_plan_count(const struct ArrowSchema *schema,
 
 /* ---- filling in --------------------------------------------------------- */
 
-/* Adds a field and its children, and its dictionary to those that wait. */
+/* Adds a field and its children, and its dictionary to the waiting ones. */
 static void ipc_plan_add(struct uva__ipc_plan *plan,
                          const struct ArrowSchema *schema)
 {

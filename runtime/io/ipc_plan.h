@@ -12,7 +12,7 @@ struct uva__ipc_field {
     int32_t width;           /* see uva__ipc_kind */
     int32_t n_children;
     int32_t next;       /* index of the next field that is no child of this */
-    int32_t dictionary; /* its number, which is its id; -1: none */
+    int32_t dictionary; /* its number, which is its id; -1: no dictionary */
     const struct ArrowSchema *schema; /* borrows from the plan's schema */
 };
 
@@ -33,7 +33,7 @@ struct uva__ipc_plan {
 };
 
 /* Makes the plan of `schema`, which is copied. Returns 0; EINVAL for an invalid
- * schema; ENOTSUP for one that the format cannot express; ENOMEM; the text
+ * schema; ENOTSUP for a schema that the format cannot express; ENOMEM; the text
  * names the field. Thread: any. */
 UVA_MUST_CHECK int uva__ipc_plan_init(struct uva__ipc_plan *plan,
                                       const struct ArrowSchema *schema,

@@ -205,8 +205,8 @@ static int array_align(struct array_walk *w, struct array_buffer *buffer)
     return 0;
 }
 
-/* Finds the next buffer in the body. Where an empty one lies is not looked at:
- * there is nothing to read. */
+/* Finds the next buffer in the body. The place of an empty one is not looked
+ * at: it is not read. */
 static int array_find_buffer(struct array_walk *w, struct array_buffer *out)
 {
     const struct uva__ipc_parts *parts = w->source->parts;
@@ -283,8 +283,8 @@ static int array_take(struct array_walk *w, struct ArrowArray *array, int i,
     return code;
 }
 
-/* Takes the bitmap, and counts what is null. Without nulls it may be of any
- * size. */
+/* Takes the bitmap, and counts the nulls. Without nulls it may be of any size.
+ */
 static int array_take_validity(struct array_walk *w, struct ArrowArray *array)
 {
     struct array_buffer buffer;
@@ -312,9 +312,9 @@ static int array_take_validity(struct array_walk *w, struct ArrowArray *array)
     return 0;
 }
 
-/* Skips the bitmap that unions and run ends have until metadata V4. One with
- * nulls cannot be passed on: there is no place for it, and dense unions leave
- * out what is null. */
+/* Skips the bitmap that unions and run ends have until metadata V4. A bitmap
+ * with nulls cannot be passed on: there is no place for it, and dense unions
+ * leave out nulls. */
 static int array_skip_validity(struct array_walk *w, struct ArrowArray *array)
 {
     struct array_buffer buffer;
@@ -530,7 +530,7 @@ static int array_fill(struct array_walk *w, int32_t at,
     return wrong == NULL ? 0 : array_fail(w, EPROTO, wrong);
 }
 
-/* The batch itself has neither a node nor a bitmap in the format. */
+/* The batch itself has no node and no bitmap in the format. */
 static int array_fill_batch(struct array_walk *w, struct ArrowArray *array)
 {
     const struct uva__ipc_field *field = w->source->plan->fields;
@@ -550,7 +550,7 @@ static int array_fill_batch(struct array_walk *w, struct ArrowArray *array)
     return code;
 }
 
-/* Whether all of the header was used. */
+/* Whether the whole header was used. */
 static int array_check_end(struct array_walk *w)
 {
     const struct uva__ipc_parts *parts = w->source->parts;

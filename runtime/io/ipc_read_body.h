@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes arrays of the body of a message: the opposite of ipc_write_body.h.
- * Their buffers are those of the body, unless it is compressed. */
+ * Their buffers are the body's, unless it is compressed. */
 #ifndef UVA_IO_IPC_READ_BODY_H
 #define UVA_IO_IPC_READ_BODY_H
 
@@ -15,14 +15,14 @@ struct uva__ipc_input {
     bool is_old;                        /* see struct uva__ipc_head */
     bool is_turned; /* its numbers are of the other byte order */
     int64_t most;   /* bytes that decompressed buffers may have */
-    /* arrays with the values of the plan's dictionaries; that of each field is
-     * moved into the array; NULL: those of an array without rows */
+    /* arrays with the values of the plan's dictionaries; each field's is moved
+     * into the array; NULL: of an array without rows */
     struct ArrowDeviceArray *values;
 };
 
-/* Makes an array of the type of field `at`; for 0, of a batch. All of it is
- * checked: no buffer is too small, and nothing in one refers to what is not
- * there. Returns 0; EPROTO, and a text that names the field; ENOTSUP, EMSGSIZE,
+/* Makes an array of the type of field `at`; for 0, of a batch. It is checked
+ * completely: no buffer is too small, and its content does not refer out of
+ * range. Returns 0; EPROTO, and a text that names the field; ENOTSUP, EMSGSIZE,
  * ENOMEM. Thread: any one at a time for the values. */
 UVA_MUST_CHECK int uva__ipc_array_read(const struct uva__ipc_input *source,
                                        int32_t at, struct ArrowArray *out,

@@ -89,7 +89,7 @@ int uva__ipc_head_read(const uint8_t *bytes, size_t size,
 
 /* ---- bodies ------------------------------------------------------------- */
 
-/* The codec of a body; none without that table. */
+/* The codec of a body; without that table uncompressed. */
 static int head_codec(const struct uva__table *table, int32_t *out,
                       struct uva_error *error)
 {
@@ -148,7 +148,7 @@ int uva__ipc_footer_read(const uint8_t *bytes, size_t size,
                          struct uva__ipc_footer *out, struct uva_error *error)
 {
     struct uva__table footer;
-    uint64_t version = 0; /* that of the messages counts, if it is no later */
+    uint64_t version = 0; /* the messages' version counts, if it is no later */
     bool is_old;
 
     if (!uva__table_root(bytes, size, &footer) ||

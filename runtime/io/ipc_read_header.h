@@ -40,8 +40,8 @@ struct uva__ipc_footer {
     struct uva__vector batches;      /* of 24 bytes */
 };
 
-/* Each returns 0; EPROTO for what is malformed, ENOTSUP for what is of another
- * version of the format. Thread: any. */
+/* Each returns 0; EPROTO if malformed, ENOTSUP for another version of the
+ * format. Thread: any. */
 
 UVA_MUST_CHECK int uva__ipc_head_read(const uint8_t *bytes, size_t size,
                                       struct uva__ipc_head *out,
@@ -67,8 +67,8 @@ struct uva__ipc_place uva__ipc_place_read(const struct uva__vector *places,
                                           size_t i);
 
 /* Makes a metadata block of a vector of pairs in the buffer of `table`. `*left`
- * is what it may take, and is lowered. Gives NULL for no pairs; otherwise a
- * block for free(), and its size. Returns 0; EPROTO, ENOMEM, EMSGSIZE. */
+ * is its limit, and is lowered. Gives NULL for no pairs; otherwise a block for
+ * free(), and its size. Returns 0; EPROTO, ENOMEM, EMSGSIZE. */
 UVA_MUST_CHECK int uva__ipc_metadata_read(const struct uva__table *table,
                                           const struct uva__vector *pairs,
                                           int64_t *left, char **out,

@@ -17,7 +17,7 @@ enum { MOST_DEPTH = 60, MOST_FORMAT = 1024, MOST_ZONE = 256 };
 
 /* A field. */
 struct schema_node {
-    struct ArrowSchema schema; /* first; owns nothing: see the blocks */
+    struct ArrowSchema schema; /* first; has no memory: see the blocks */
     int64_t id;                /* of its dictionary */
 };
 
@@ -28,7 +28,7 @@ struct schema_queue {
 };
 
 struct schema_reader {
-    struct uva__ipc_block *blocks; /* owns: all of what is read */
+    struct uva__ipc_block *blocks; /* owns: the memory of the whole schema */
     int64_t left;                  /* bytes that may be taken */
     size_t n_dictionaries;
     const char *name;        /* borrows: of the field in work */
@@ -75,7 +75,7 @@ static struct schema_node *schema_node(struct schema_reader *r, int *code)
 }
 
 /* Copies a string, which in a schema ends at its first NUL: the rest of one
- * with such a byte would be lost. `what` it is goes into the error. */
+ * with such a byte would be lost. The error names it as `what`. */
 static int schema_text(struct schema_reader *r, const struct uva__table *table,
                        size_t slot, const char *what, const char **out)
 {
@@ -161,7 +161,7 @@ static bool schema_numbers(const struct uva__table *table,
 }
 
 /* The codes of a union: 0, 1 and so on if they are not written. False if their
- * number is not that of the children. */
+ * number is not the number of children. */
 static bool schema_codes(const struct uva__table *table, int32_t *codes,
                          size_t n_children)
 {
@@ -257,8 +257,8 @@ static int schema_children(struct schema_reader *r,
     return code;
 }
 
-/* Reads how a field refers to its dictionary: what is read so far of it becomes
- * the type of the values. */
+/* Reads how a field refers to its dictionary: the part read so far becomes the
+ * type of the values. */
 static int schema_encoding(struct schema_reader *r,
                            const struct uva__table *encoding,
                            struct schema_node *node)
@@ -392,7 +392,7 @@ int uva__ipc_schema_read(const struct uva__table *table, int64_t most,
         code = schema_ids(&r, &root, ids);
     if (code == 0)
         code = uva__ipc_plan_init(plan, &root, error);
-    if (code == EINVAL) /* what came is wrong, not what was passed */
+    if (code == EINVAL) /* the input is wrong, not the arguments */
         code = error->code = EPROTO;
     uva_schema_release(&root);
     uva__ipc_blocks_free(r.blocks);

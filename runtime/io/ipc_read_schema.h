@@ -7,10 +7,10 @@
 #include "io/ipc_plan.h"
 
 /* Reads the schema, and makes the plan of it. `*ids` has the id of each
- * dictionary of the plan, for free(). `most` is what all of it may take in
- * memory. `*is_turned`: see struct uva__ipc_input. Returns 0; EPROTO for one
- * that is malformed; ENOTSUP for an unknown type; EMSGSIZE for a limit; ENOMEM;
- * the text names the field. Thread: any. */
+ * dictionary of the plan, for free(). `most` is the limit of its memory.
+ * `*is_turned`: see struct uva__ipc_input. Returns 0; EPROTO if malformed;
+ * ENOTSUP for an unknown type; EMSGSIZE for a limit; ENOMEM; the text names the
+ * field. Thread: any. */
 UVA_MUST_CHECK int uva__ipc_schema_read(const struct uva__table *table,
                                         int64_t most,
                                         struct uva__ipc_plan *plan,

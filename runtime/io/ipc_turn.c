@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each number is reversed by itself, also those of a decimal's 32 bytes; the
- * bytes of texts, and those inside of a view, stay. */
+/* Each number is reversed by itself, also the 32 bytes of a decimal; the bytes
+ * of texts, and the bytes inside of a view, stay. */
 #include "io/ipc_turn.h"
 
 #include <string.h>

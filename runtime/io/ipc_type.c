@@ -26,7 +26,7 @@ struct ipc_type_row {
         }                                                                      \
     }
 
-/* Units of time count from seconds; those of dates from days, and of intervals
+/* Units of time count from seconds; units of dates from days, and of intervals
  * from months. */
 static const struct ipc_type_row rows[] = {
     ROW("n", NULL, 0, NULL, NONE, 0),

@@ -56,8 +56,8 @@ enum uva__ipc_tag {
 /* Most children of a union. */
 enum { UVA__IPC_MOST_CODES = 128 };
 
-/* A type. The numbers are those of its table in Schema.fbs, in its order:
- * decimals have three, most types none. */
+/* A type. The numbers come from its table in Schema.fbs, in its order: decimals
+ * have three, most types have no number. */
 struct uva__ipc_type {
     enum uva__ipc_kind kind;
     enum uva__ipc_tag tag;
@@ -81,14 +81,14 @@ bool uva__ipc_type_next_code(const char **text, int32_t *code);
  * there are no more. */
 extern const int8_t uva__ipc_parameters[][3];
 
-/* Writes the format of a type of which the tag and the numbers are known; for a
- * union, `codes` are those of its children, at most UVA__IPC_MOST_CODES. A
- * timestamp's zone, of `room` - 8 bytes at most, is in `text`. Returns 0;
- * EPROTO for impossible numbers. Thread: any. */
+/* Writes the format of a type whose tag and numbers are known; for a union,
+ * `codes` are its children's, at most UVA__IPC_MOST_CODES. A timestamp's zone,
+ * of `room` - 8 bytes at most, is in `text`. Returns 0; EPROTO for impossible
+ * numbers. Thread: any. */
 int uva__ipc_type_write(const struct uva__ipc_type *type, const int32_t *codes,
                         int32_t n_codes, char *format, size_t room);
 
-/* Whether arrays of that kind have a bitmap of what is null. Thread: any. */
+/* Whether arrays of that kind have a bitmap of nulls. Thread: any. */
 static inline bool uva__ipc_has_validity(enum uva__ipc_kind kind)
 {
     return kind != UVA__IPC_NULL && kind != UVA__IPC_SPARSE_UNION &&

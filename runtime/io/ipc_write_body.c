@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One walk down the plan and an array together. Each field is a range of items
- * of its array; the walk first checks that the array has what the field needs,
- * then adds a node and the buffers, and passes ranges on to the children. */
+ * of its array; the walk first checks that the array has the buffers that the
+ * field needs, then adds a node and the buffers, and passes ranges on to the
+ * children. */
 #include "io/ipc_write_body.h"
 
 #include <inttypes.h>
@@ -128,7 +129,7 @@ static int body_no_memory(const struct body_walk *walk)
     return uva_error_set(walk->error, ENOMEM, "out of memory");
 }
 
-/* ---- what an array must have -------------------------------------------- */
+/* ---- requirements on an array ------------------------------------------- */
 
 static int body_check_numbers(const struct body_walk *walk,
                               const struct body_at *at)
@@ -290,8 +291,8 @@ static int64_t body_null_count(const struct body_at *at)
  * are added with their parent. */
 enum { BUFFERS = 3 };
 
-/* Adds the node, and the bitmap if the field can have one: it is left out if
- * nothing is null. */
+/* Adds the node, and the bitmap if the field can have one: without nulls it is
+ * left out. */
 static int body_push_node(struct body_walk *walk, const struct body_at *at)
 {
     struct uva__ipc_body *body = walk->body;
@@ -370,7 +371,7 @@ static void *body_push_less(struct body_walk *walk, const void *from,
 }
 
 /* Adds the offsets of the items, which are in buffer 1, counted from the first
- * item: the range `*first` to `*last` of what they point to is sent. */
+ * item: the range `*first` to `*last` of their targets is sent. */
 static int body_push_offsets(struct body_walk *walk, const struct body_at *at,
                              int64_t *first, int64_t *last)
 {
@@ -407,7 +408,7 @@ static int body_push_offsets(struct body_walk *walk, const struct body_at *at,
 static int body_add(struct body_walk *walk, const struct body_at *at);
 
 /* Adds `count` items of child `i`, which has the field `*field`, from item
- * `from` on. Advances `*field` to that of the next child. */
+ * `from` on. Advances `*field` to the next child's. */
 static int body_add_child(struct body_walk *walk, const struct body_at *up,
                           int64_t i, const struct uva__ipc_field **field,
                           int64_t from, int64_t count)
@@ -545,8 +546,8 @@ static int64_t body_find_run(const char *ends, int32_t width, int64_t n,
     return low;
 }
 
-/* Adds run ends less what lies before the first item, the last one shortened to
- * the number of items. */
+/* Adds run ends less the number of items before the first, the last one
+ * shortened to the number of items. */
 static int body_push_runs(struct body_walk *walk, const struct body_at *at,
                           const char *ends, int64_t runs, int64_t first)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The body of a message: the buffers of an array in the order of the IPC
- * format, and what its header lists of them. Buffers are borrowed from the
- * array wherever their bytes can be sent as they are; copied are bitmaps that
- * do not begin at a byte, offsets that do not begin at 0, and run ends of
- * slices. */
+ * format, and their list in its header. Buffers are borrowed from the array
+ * wherever their bytes can be sent as they are; copied are bitmaps that do not
+ * begin at a byte, offsets that do not begin at 0, and run ends of slices. */
 #ifndef UVA_IO_IPC_WRITE_BODY_H
 #define UVA_IO_IPC_WRITE_BODY_H
 
 #include "io/ipc_plan.h"
 
-/* A block of memory, in a list: what a message needs and no array owns. */
+/* A block of memory, in a list: the part of a message that no array owns. */
 struct uva__ipc_block {
     struct uva__ipc_block *next;
     size_t size;
@@ -33,7 +32,7 @@ struct uva__ipc_node {
 struct uva__ipc_buffer {
     const void *data;   /* borrows */
     int64_t size;       /* bytes of data */
-    const void *prefix; /* 8 bytes in front of the data; borrows; NULL: none */
+    const void *prefix; /* 8 bytes in front of the data; borrows; may be NULL */
 };
 
 /* A field with a dictionary, and the array of its values. */

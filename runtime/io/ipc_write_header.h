@@ -11,7 +11,7 @@
 /* Where a message lies in a file. */
 struct uva__ipc_place {
     int64_t offset;
-    int32_t head_size; /* of the header, with what is in front of it */
+    int32_t head_size; /* of the header, with the bytes in front of it */
     int64_t body_size;
 };
 

@@ -109,7 +109,8 @@ static size_t ipc_schema_type(struct uva__flatbuffer *flat,
     uva__flatbuffer_begin_table(flat, 3);
     for (int i = 0; i < 3 && sizes[i] != 0; i++)
         uva__flatbuffer_set(flat, i, sizes[i], (uint64_t)type->numbers[i]);
-    uva__flatbuffer_set_place(flat, 1, codes + zone); /* one of them is 0 */
+    uva__flatbuffer_set_place(flat, 1, codes + zone); /* the first or the second
+                                                         is 0 */
     return uva__flatbuffer_end_table(flat);
 }
 

@@ -26,7 +26,7 @@ struct trial {
     long number;           /* of the thread, as the system has it */
 };
 
-/* The process in which libuv has them. A forked child has none, and libuv
+/* The process in which libuv has them. A forked child has no threads, and libuv
  * starts new ones there. */
 static _Atomic long started_in;
 
@@ -53,7 +53,7 @@ static void *trial_run(void *arg)
     return NULL;
 }
 
-/* Newer versions of libuv give them 8 MiB, older ones what the limit has. */
+/* Newer versions of libuv give them 8 MiB, older ones the size of the limit. */
 static size_t stack_bytes(void)
 {
     struct rlimit limit;

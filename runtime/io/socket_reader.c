@@ -6,8 +6,8 @@
  *              released -> the pusher is closed.
  *              First message: the schema, in front of all batches.
  *
- * What can fail: the socket, the framer: the pusher is closed with the error.
- *              The decoder: the stream fails, and closes the pusher.
+ * Failures:    the socket, the framer: the pusher is closed with the error. The
+ *              decoder: the stream fails, and closes the pusher.
  *
  * Back-pressure: a message that the pusher has no room for stays in the framer,
  *              and reading stops until there is room.

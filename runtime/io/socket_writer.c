@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_write(): the destination is a stream of libuv's, which queues what
- * the system does not take at once. */
+/* uva_stream_write(): the destination is a libuv stream, which queues the bytes
+ * that the system does not take at once. */
 #include <stdlib.h>
 
 #include "io/writer.h"

@@ -136,7 +136,8 @@ void uva__text_quote_csv(struct uva__text *text, size_t start,
 
 /* ---- JSON --------------------------------------------------------------- */
 
-/* Returns the length of the UTF-8 sequence that a byte begins; 0: none. */
+/* Returns the length of the UTF-8 sequence that a byte begins; 0: it begins no
+ * sequence. */
 static size_t utf8_length(unsigned char first)
 {
     if (first < 0xc2 || first > 0xf4)

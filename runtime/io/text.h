@@ -18,7 +18,7 @@ struct uva__text {
     bool failed;     /* out of memory: the text is incomplete */
 };
 
-/* Frees what `text` owns and leaves it empty. Thread: any. */
+/* Frees the memory of `text` and leaves it empty. Thread: any. */
 void uva__text_fini(struct uva__text *text);
 
 /* Makes room for `size` more bytes. Returns NULL if there is no memory. Thread:
@@ -54,7 +54,7 @@ static inline void uva__text_put_char(struct uva__text *text, char c)
     }
 }
 
-/* Appends `size` bytes; `data` may be NULL if there are none. Thread: any. */
+/* Appends `size` bytes; `data` may be NULL if that is 0. Thread: any. */
 static inline void uva__text_put(struct uva__text *text, const void *data,
                                  size_t size)
 {
@@ -92,8 +92,8 @@ void uva__text_quote_csv(struct uva__text *text, size_t start,
  * Thread: any. */
 size_t uva__text_json_plain(const char *data, size_t size);
 
-/* Appends `size` bytes as a JSON string. What is not UTF-8 becomes U+FFFD, as
- * no parser would read it. Thread: any. */
+/* Appends `size` bytes as a JSON string. Bytes that are not UTF-8 become
+ * U+FFFD, as no parser would read them. Thread: any. */
 void uva__text_put_json(struct uva__text *text, const char *data, size_t size);
 
 #endif

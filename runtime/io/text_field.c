@@ -189,7 +189,7 @@ static bool ids_read(struct uva__text_field *field, const char *text)
     return true;
 }
 
-/* Reads what follows the ':' of a format. */
+/* Reads the part after the ':' of a format. */
 static bool parameter_read(struct uva__text_field *field, const char *text)
 {
     switch (field->kind) {
@@ -435,7 +435,7 @@ static bool children_fit(const struct uva__text_field *field,
     return true;
 }
 
-/* Whether the first and the last offset lie in order in what they point to. */
+/* Whether the first and the last offset are in order and in range. */
 static bool offsets_fit(const struct uva__text_field *field,
                         const struct ArrowArray *array)
 {

@@ -51,14 +51,14 @@ struct uva__text_field {
     bool quoted;                    /* a string in JSON */
     bool is_uuid;     /* 16 bytes, written as a UUID: uva__text_field_mark() */
     bool is_json;     /* text that is JSON, if it is valid; so, too */
-    bool is_loose;    /* may need quotes in CSV: free text, what may be
+    bool is_loose;    /* may need quotes in CSV: free text, fields that may be
                          empty, JSON; or any value */
     int32_t width;    /* bytes, or values of a fixed list */
     int32_t scale;    /* scale of decimals */
     int32_t digits;   /* digits after the second: 0, 3, 6 or 9 */
     int32_t zone;     /* zone of timestamps, see text_time.h */
     int8_t ids[128];  /* unions: index of the child of a type id, or -1 */
-    const char *name; /* borrows from the schema; "" if none */
+    const char *name; /* borrows from the schema; "" without one */
     struct uva__text key; /* owns: the name in JSON, with its colon */
     int64_t n_children;   /* of lists, structs, unions and runs */
     struct uva__text_field *children; /* owns; an array */
@@ -70,18 +70,17 @@ struct uva__text_field {
  * deep it is; it must outlive the field. `is_loose`: also numbers and times may
  * need quotes. Returns 0; EINVAL for an invalid schema; ENOTSUP for a type that
  * cannot be written as text; ENOMEM. The error names the column. On failure
- * there is nothing to free. Thread: any. */
+ * it need not be freed. Thread: any. */
 UVA_MUST_CHECK int uva__text_field_init(struct uva__text_field *field,
                                         const struct ArrowSchema *schema,
                                         bool is_loose, struct uva_error *error);
 
 /* Marks the extension types of `schema`, of which `field` was made: arrow.uuid
- * and arrow.json. Without it they are written as what stores them. Thread: any.
- */
+ * and arrow.json. Without it they are written as their storage. Thread: any. */
 void uva__text_field_mark(struct uva__text_field *field,
                           const struct ArrowSchema *schema);
 
-/* Frees what `field` owns. Thread: any. */
+/* Frees the memory of `field`. Thread: any. */
 void uva__text_field_fini(struct uva__text_field *field);
 
 /* Reads the integer of `width` bytes at index `at`. Uses memcpy, because Arrow

@@ -8,7 +8,7 @@
 
 enum { LEVELS = 512 };
 
-/* Where the check is, and what is open. */
+/* The place of the check, and the open brackets. */
 struct scan {
     const char *at, *end; /* borrow */
     size_t level;
@@ -59,7 +59,7 @@ static bool scan_number(struct scan *s)
     return scan_digits(s);
 }
 
-/* Behind a backslash. */
+/* After a backslash. */
 static bool scan_escape(struct scan *s)
 {
     if (s->at == s->end || *s->at == '\0')
@@ -114,8 +114,8 @@ static bool scan_name(struct scan *s)
     return scan_take(s, ':');
 }
 
-/* Closes what ends here, and steps over a comma. False if something else is
- * there; `at` is the end after the last value. */
+/* Closes the brackets that end here, and steps over a comma. False if something
+ * else is there; `at` is the end after the last value. */
 static bool scan_behind_value(struct scan *s)
 {
     for (scan_space(s); s->level > 0; scan_space(s)) {

@@ -9,7 +9,7 @@
 #include "io/text.h"
 
 /* Whether `size` bytes are one JSON value, in UTF-8, of at most 512 levels.
- * `data` may be NULL if there are none. Thread: any. */
+ * `data` may be NULL if it is empty. Thread: any. */
 bool uva__text_json_check(const char *data, size_t size);
 
 /* Appends JSON that was checked, in one line. Thread: any. */

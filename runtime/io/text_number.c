@@ -83,11 +83,11 @@ char *uva__text_number_put_digits(char *at, uint64_t value, int digits)
 
 /* ---- floating point ----------------------------------------------------- */
 
-/* What the value was before it became a double, and is when it is read back. */
+/* The type of the value before it became a double, and when it is read back. */
 enum real { REAL_HALF, REAL_FLOAT, REAL_DOUBLE };
 
 static const struct {
-    double normal;  /* the least one with all of its bits */
+    double normal;  /* the least one with its full precision */
     double most;    /* has one digit more than `digits` */
     int digits;     /* each decimal of so many, or fewer, is another value */
     int all_digits; /* are enough for every value */
@@ -97,8 +97,8 @@ static const struct {
     [REAL_DOUBLE] = {DBL_MIN, 1e15, DBL_DIG, 17},
 };
 
-/* Rounds a positive number, at most 100,000, to one with 11 bits, or fewer
- * below the normal ones: to the nearer one, or to the even one of two. */
+/* Rounds a positive number, at most 100,000, to a number with 11 bits, or fewer
+ * below the normal ones: to the nearer one, or to the even of two. */
 static double real_to_half(double value)
 {
     double scaled, rest;
@@ -139,7 +139,7 @@ static void decimal_trim(struct decimal *d)
         d->size--;
 }
 
-/* Looks for a decimal with so few digits that no other one of as many reads
+/* Looks for a decimal with so few digits that no other decimal of as many reads
  * back as `value`. Such a decimal is the shortest, and the quotient of two
  * exact doubles is rounded exactly as reading its text would be. */
 static bool decimal_guess(struct decimal *d, double value, enum real real)
@@ -169,7 +169,7 @@ static bool decimal_guess(struct decimal *d, double value, enum real real)
 }
 
 /* Gets `digits` digits from printf: "1.23e+05". In place of the point, it
- * writes what the locale has for it, which may be several bytes. */
+ * writes the locale's, which may be several bytes. */
 static void decimal_print(struct decimal *d, int digits, double value)
 {
     char text[REAL_ROOM];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes numbers as text, fast and without loss. Each function writes at `at`,
- * where UVA__TEXT_NUMBER_ROOM bytes must be free, and returns the end of what
- * it wrote; it adds no NUL. Dates are in text_time.h. */
+ * where UVA__TEXT_NUMBER_ROOM bytes must be free, and returns the end of its
+ * text; it adds no NUL. Dates are in text_time.h. */
 #ifndef UVA_IO_TEXT_NUMBER_H
 #define UVA_IO_TEXT_NUMBER_H
 

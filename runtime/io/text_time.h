@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes dates, times and durations as ISO 8601 text. Each function writes at
  * `at`, where UVA__TEXT_TIME_ROOM bytes must be free, and returns the end of
- * what it wrote; it adds no NUL.
+ * its text; it adds no NUL.
  *
  * `digits` gives the unit of a count: 0 for seconds, 3 for milliseconds, 6 for
  * microseconds, 9 for nanoseconds. It is also the number of digits written
@@ -20,13 +20,13 @@
 /* Writes the date that is `days` after 1970-01-01. Thread: any. */
 char *uva__text_time_put_date(char *at, int64_t days);
 
-/* Writes a time of day; what is no such time has more hours, or a minus.
+/* Writes a time of day; an invalid time has more hours, or a minus.
  * Thread: any. */
 char *uva__text_time_put_time(char *at, int64_t count, int digits);
 
 /* Writes the moment `count` after 1970-01-01T00:00:00, as shown by a clock
  * `zone` minutes ahead of UTC, followed by the zone ("Z" for 0);
- * UVA__TEXT_TIME_NO_ZONE writes none. Thread: any. */
+ * UVA__TEXT_TIME_NO_ZONE writes no zone. Thread: any. */
 char *uva__text_time_put_timestamp(char *at, int64_t count, int digits,
                                    int32_t zone);
 

@@ -5,9 +5,9 @@
  *
  * Ahead:       take -> (wait -> need -> begin, or begin -> need) -> end.
  *
- * What can fail: the wait takes too long: expire. All waits are equally long,
- * so the first in the list expires first, and one timer, which runs while the
- * list is not empty, serves for all.
+ * Failures: the wait takes too long: expire. All waits are equally long, so the
+ * first in the list expires first, and one timer, which runs while the list is
+ * not empty, serves for all.
  *
  * On cancel:   end, which also takes a waiting permit out of the list.
  *
@@ -32,7 +32,7 @@ struct uva_turns {
                                     it; posted to resize, and to leave */
     struct uva__atomic64 count;  /* the next limit of `permits` */
     int64_t wait_ms;             /* 0: without a limit */
-    char text[96];               /* of errors; "": none */
+    char text[96];               /* of errors; "": not set */
     struct uva_turns
         *outer; /* counts; NULL: they are within no other permits */
     struct uva__permit hold; /* of the outer ones */
@@ -165,7 +165,7 @@ static void permits_unwant_hold(const struct uva__permits *permits)
         permits_want_hold(permits, true);
 }
 
-/* The permit that is served next; NULL: none can be. */
+/* The permit that is served next; NULL: no permit can be. */
 static struct uva__permit *permits_next(const struct uva__permits *permits)
 {
     if (permits->waiting.head != NULL && permits_are_left(permits, false))
@@ -222,7 +222,7 @@ static void permits_on_timer(struct uva__timer *timer)
     const uint64_t now_ns = uva__clock_ns();
     struct uva__permit *first;
 
-    uva__permits_acquire(own); /* what expires may drop the last one */
+    uva__permits_acquire(own); /* an expired permit may drop the last one */
     while ((first = permits_first_due(own)) != NULL &&
            first->due_ns <= now_ns) {
         uva__list_remove(&own->permits.waiting, &first->link);

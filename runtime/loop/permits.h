@@ -4,9 +4,9 @@
  * uva_turns_within() makes permits that count within these.
  *
  * A source that is opened ahead stays open until the batches of other sources
- * have come. So it never gets the last permit, for which one of these may have
- * to wait. Sources that are needed go before it, in the order in which each
- * began to be needed. */
+ * have come. So it never gets the last permit, for which another source may
+ * have to wait. Sources that are needed go before it, in the order in which
+ * each began to be needed. */
 #ifndef UVA_LOOP_PERMITS_H
 #define UVA_LOOP_PERMITS_H
 
@@ -25,16 +25,16 @@ struct uva__permits {
     int32_t ahead;            /* of these, taken ahead */
     struct uva__list waiting; /* permits that are needed */
     struct uva__list later;   /* permits that wait ahead */
-    struct uva__permit *hold; /* borrows: one of the outer permits, which all
-                                 permits here need; NULL: there are none */
+    struct uva__permit *hold; /* borrows: the outer permit that all permits here
+                                 need; may be NULL */
 };
 
 /* One permit, taken or waited for. */
 struct uva__permit {
     struct uva__link link;
     struct uva__permits *of;   /* borrows */
-    struct uva_turns *own;     /* counts: what it is part of, and what limits
-                                  its time to wait; or NULL */
+    struct uva_turns *own;     /* counts: its turns, which limit its time to
+                                  wait; or NULL */
     void (*begin)(void *ctx);  /* a wait has ended: it is taken */
     void (*expire)(void *ctx); /* it has waited too long, and does not wait any
                                   more; with `own` */

@@ -17,7 +17,7 @@ struct run {
     struct uva__wakeup wakeup;
     struct uva__rt *rt; /* counts */
     uva_post_fn *work;
-    uva_post_fn *done; /* NULL: none, or it was called */
+    uva_post_fn *done; /* NULL: not given, or it was called */
     void *ctx;         /* borrows, until `done` */
     bool keeps_loop;   /* keeps the loop alive until `done` */
 };
@@ -65,8 +65,8 @@ static void run_on_worker(struct uva_job *job)
     uva__rt_job_end(rt);
 }
 
-/* Blocking work may be what the threads of its lane wait for, so it has a
- * thread beyond them. */
+/* The threads of a lane may wait for blocking work, so it has a thread beyond
+ * them. */
 static void run_submit(struct run *run, enum uva_lane lane)
 {
     if (lane == UVA_LANE_COMPUTE)

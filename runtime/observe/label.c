@@ -35,7 +35,7 @@ struct uva__label *uva__label_acquire(struct uva__label *label)
     return label;
 }
 
-/* Frees what it owns. */
+/* Frees its memory. */
 static void meter_fini(struct uva__meter *meter)
 {
     struct uva__label *joined = uva__atomic_ptr_load(&meter->joined), *beside;

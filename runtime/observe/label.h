@@ -2,18 +2,18 @@
 /* The identity and the numbers of a stream: its label has the name, for the log
  * and the texts of errors, and a meter for each stage, which has the statistics
  * of uva_stream_get_stats() and the place where trace events come from. The
- * stream and all of its sources count the label, since either may outlive the
- * other, and any holder may read it.
+ * stream and its sources count the label, since either may outlive the other,
+ * and any holder may read it.
  *
  * uva__producer_new() adds the meter of a stage, and the producer counts its
- * requests, batches and rows. What a stage does itself, where it applies:
- *   - states what it holds, in pull: uva__source_hold() (stream/source.h);
- *   - puts calls of the user's functions between uva__span_begin() and
+ * requests, batches and rows. The acts of a stage, where they apply:
+ *   - states its held bytes, in pull: uva__source_hold() (stream/source.h);
+ *   - puts calls of user functions between uva__span_begin() and
  *     uva__span_end(), which feed the statistics and the trace;
  *   - submits its jobs with uva__meter_submit(), and begins and ends each run
  *     of them with uva__meter_run_begin() and uva__meter_run_end();
  *   - wakes the loop with uva__meter_wake(), or uva__meter_wake_outside();
- *   - notes what holds it up besides source and demand: uva__meter_block();
+ *   - notes a wait other than for source and demand: uva__meter_block();
  *   - numbers batches anew: uva__meter_link();
  *   - loses batches: uva__meter_drop(). */
 #ifndef UVA_OBSERVE_LABEL_H
@@ -30,10 +30,11 @@ struct uva__label;
 
 /* ---- the meter of a stage ---------------------------------------------- */
 
-/* What the loop thread alone writes, which needs no read-modify-write. */
+/* Counters that the loop thread alone writes, which need no read-modify-write.
+ */
 struct uva__meter_loop {
     struct uva__counter requested; /* batches, in all; not of a map, as its
-                                      requests are those of its source */
+                                      source counts its requests */
     struct uva__counter batches;   /* passed on */
     struct uva__counter rows;      /* of them, as far as known then */
     struct uva__counter bytes;     /* of them */
@@ -42,13 +43,13 @@ struct uva__meter_loop {
     struct uva__counter queued_bytes;
     struct uva__counter queued_max;
     struct uva__counter queued_bytes_max;
-    struct uva__small_counter blocked; /* enum uva_waiting: what holds it up
-                                          besides its source and demand */
-    struct uva__small_counter inside;  /* 1: in a function of the user's */
+    struct uva__small_counter blocked; /* enum uva_waiting: its wait other than
+                                          for its source and demand */
+    struct uva__small_counter inside;  /* 1: in a user function */
 };
 
-/* What any thread writes. The first map of a producer counts the batches of all
- * of them. */
+/* Counters that any thread writes. The first map of a producer counts the
+ * batches for all its maps. */
 struct uva__meter_shared {
     struct uva__small_counter jobs_waiting; /* for a worker thread */
     struct uva__small_counter jobs_running;
@@ -104,7 +105,7 @@ static inline bool uva__point_traces(const struct uva__point *point)
 /* ---- events ------------------------------------------------------------- */
 
 /* The slow halves of the functions below. They are cold, as most runtimes
- * report nothing: then no caller saves registers for them. Thread: any. */
+ * report no steps: then no caller saves registers for them. Thread: any. */
 __attribute__((cold)) uint64_t
 uva__point_report_span(const struct uva__point *point, const char *name,
                        int64_t ordinal, uint64_t since_ns);
@@ -119,8 +120,8 @@ __attribute__((cold)) uint64_t uva__meter_span(struct uva__meter *meter,
                                                int64_t ordinal,
                                                uint64_t since_ns);
 
-/* Begins a call of a source or of a function of the user's: gives its time, or
- * 0 if no times are wanted. Thread: any. */
+/* Begins a call of a source or of a user function: gives its time, or 0 if no
+ * times are wanted. Thread: any. */
 static inline uint64_t uva__span_begin(const struct uva__rt *rt)
 {
     const unsigned timed = UVA__OBSERVED_MEASURE | UVA__OBSERVED_TRACE;
@@ -128,10 +129,10 @@ static inline uint64_t uva__span_begin(const struct uva__rt *rt)
     return (rt->observed & timed) != 0 ? uva__clock_ns() : 0;
 }
 
-/* Ends it, on the same thread. `name` is static; `ordinal` is that of the
- * batch, or -1. Gives the time of the end, or 0 if no times are wanted: a call
- * that follows at once may begin with it, as a look at the clock costs more
- * than all else of a span. */
+/* Ends it, on the same thread. `name` is static; `ordinal` is the batch's, or
+ * -1. Gives the time of the end, or 0 if no times are wanted: a call that
+ * follows at once may begin with it, as a look at the clock costs more than all
+ * else of a span. */
 static inline uint64_t uva__span_end(struct uva__meter *meter, const char *name,
                                      int64_t ordinal, uint64_t since_ns)
 {
@@ -194,10 +195,10 @@ static inline void uva__meter_hold(struct uva__meter *meter, int64_t batches,
         uva__counter_set(&loop->queued_bytes_max, bytes);
 }
 
-/* The stage is over, and holds nothing. Thread: the last that uses it. */
+/* The stage is over, and empty. Thread: the last that uses it. */
 void uva__meter_end(struct uva__meter *meter);
 
-/* What holds the stage up, besides its source and demand: UVA_WAITING_WORKER,
+/* The stage's wait, other than for its source and demand: UVA_WAITING_WORKER,
  * _DEVICE, _MEMORY, or _NONE. Thread: loop. */
 static inline void uva__meter_block(struct uva__meter *meter,
                                     enum uva_waiting blocked)
@@ -205,7 +206,7 @@ static inline void uva__meter_block(struct uva__meter *meter,
     uva__small_counter_set(&meter->loop.blocked, (int32_t)blocked);
 }
 
-/* Whether the loop thread is inside a function of the user's. Thread: loop. */
+/* Whether the loop thread is inside a user function. Thread: loop. */
 static inline void uva__meter_enter(struct uva__meter *meter, bool inside)
 {
     uva__small_counter_set(&meter->loop.inside, inside);
@@ -269,31 +270,32 @@ void uva__meter_read(const struct uva__meter *meter,
 /* A name. Any thread may read it from the making of the label on, so a name is
  * never changed in place: a new one goes in front of those before it. */
 struct uva__label_name {
-    struct uva__label_name *before; /* owns; NULL: none */
+    struct uva__label_name *before; /* owns; may be NULL */
     char text[64];                  /* ended by a NUL */
 };
 
 struct uva__label {
     struct uva__rt *rt;        /* holds its memory */
     struct uva__atomic64 refs; /* the stream, its sources, checks on its hops */
-    struct uva__atomic_ptr now;    /* owns: the name; NULL: none */
+    struct uva__atomic_ptr now;    /* owns: the name; may be NULL */
     uint64_t id;                   /* number of the stream in its runtime */
     struct uva__atomic_ptr meters; /* owns: of its stages, the source first */
     struct uva__point consumer;    /* for trace events of the sink */
     struct uva__label *beside;     /* counts: in the list `joined` of a meter */
-    bool shared; /* its stages give batches to other streams too: what is above
-                    may run before the stream starts, and after it is freed */
-    uint32_t size;           /* of its memory, with what lies behind it */
+    bool shared;   /* its stages give batches to other streams too: the stages
+                      above may run before the stream starts, and after it is
+                      freed */
+    uint32_t size; /* of its memory, with the bytes after it */
     struct uva__meter first; /* memory for the meter of the first stage */
 };
 
-/* Makes a label without a name, with one reference, and behind it, for its
+/* Makes a label without a name, with one reference, and after it, for its
  * maker, `cleared` bytes and `more` that are not cleared: they are freed with
  * the label. NULL without memory. Thread: any. */
 struct uva__label *uva__label_new(struct uva__rt *rt, size_t cleared,
                                   size_t more);
 
-/* The memory behind it, aligned as the label. Thread: any. */
+/* The memory after it, aligned as the label. Thread: any. */
 static inline void *uva__label_behind(struct uva__label *label)
 {
     return label + 1;
@@ -308,7 +310,7 @@ void uva__label_release(struct uva__label *label);
  * Thread: builder. */
 UVA_MUST_CHECK int uva__label_set(struct uva__label *label, const char *name);
 
-/* Adds the meter of a stage, behind those so far, which the label owns; of a
+/* Adds the meter of a stage, after the present ones, which the label owns; of a
  * map of the stage with the meter `source`, unless that is NULL. NULL without
  * memory. Thread: builder. */
 struct uva__meter *uva__label_add_meter(struct uva__label *label,
@@ -319,7 +321,7 @@ struct uva__meter *uva__label_add_meter(struct uva__label *label,
  * to which it takes a reference; once for each label. Thread: builder. */
 void uva__label_join(struct uva__meter *meter, struct uva__label *other);
 
-/* The name, as long as the label lives; NULL for none. Thread: any. */
+/* The name, as long as the label lives; may be NULL. Thread: any. */
 static inline const char *uva__label_text(const struct uva__label *label)
 {
     const struct uva__label_name *name =

@@ -105,7 +105,7 @@ void uva__meter_end(struct uva__meter *meter)
     uva__small_counter_set(&meter->over, 1);
 }
 
-/* Once the job is submitted, it may run and free all of this. */
+/* Once the job is submitted, it may run and free these. */
 void uva__meter_submit(struct uva__meter *meter, enum uva_lane lane,
                        struct uva_job *job, uint64_t *submitted_ns)
 {
@@ -141,7 +141,7 @@ static int64_t counter_sum(const struct uva__counter *a,
     return uva__counter_get(a) + uva__counter_get(b);
 }
 
-/* The extraction that runs a map is part of a stage behind it. */
+/* The extraction that runs a map is part of a later stage. */
 static enum uva_waiting map_waits_for(const struct uva__meter *meter,
                                       const struct uva_stage_stats *stats)
 {
@@ -191,7 +191,7 @@ static void meter_read_times(const struct uva__meter_times *times,
     out->worker_wait_ns = uva__counter_get(&times->worker_wait);
 }
 
-/* Reads what a map has in common with the other maps of its producer. */
+/* Reads the numbers that a map shares with the other maps of its producer. */
 static void meter_read_map(const struct uva__meter *meter,
                            struct uva_stage_stats *out)
 {

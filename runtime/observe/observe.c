@@ -104,7 +104,7 @@ static void inspectors_call(struct uva__producer *p, enum uva_event_kind kind,
         inspector_call(i, kind, code, count);
 }
 
-/* What is above a limit is cancelled when the limit is reached. */
+/* Stages above a limit are cancelled when the limit is reached. */
 static void inspectors_end(struct uva__producer *p, int code)
 {
     const bool limited = code == 0 && p->loop->state.left == 0;
@@ -174,8 +174,8 @@ void uva__observe_demand(struct uva__producer *p, uint64_t word)
 
 /* ---- tasks and moves ---------------------------------------------------- */
 
-/* Between two calls in one run nothing of the user's happens, unless inspectors
- * or the log are called: they share a look at the clock. */
+/* Between two calls in one run no user code runs, unless inspectors or the log
+ * are called: they share a look at the clock. */
 static uint64_t call_begin(const struct uva__producer *p)
 {
     return p->loop->call_ns != 0 &&
@@ -243,7 +243,7 @@ void uva__observe_move(struct uva__producer *p, enum uva__producer_move move)
 /* ---- waiting ------------------------------------------------------------ */
 
 /* Between two runs a producer is starved if a batch is requested and none is
- * ready, and idle if it is the other way round. */
+ * ready, and idle in the opposite case. */
 void uva__observe_run_begin(struct uva__producer *p)
 {
     const int64_t waited_ns = (int64_t)(uva__clock_ns() - p->loop->since_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a producer reports besides its results: each step of the protocol to the
- * log, to the trace and to inspectors, and how long it waited to the
+/* The reports of a producer besides its results: each step of the protocol to
+ * the log, to the trace and to inspectors, and how long it waited to the
  * statistics. stream/producer.c calls this only if its flags `observed` are not
  * all clear. Everything here runs on the loop thread, unless its comment states
  * otherwise. */
@@ -11,12 +11,13 @@
 
 /* One uva_stream_inspect(). */
 struct uva__inspector {
-    struct uva__inspector *next; /* owns: the one that was added after it */
+    struct uva__inspector *next; /* owns: the inspector that was added after
+                                    it */
     struct uva_inspect options;  /* owns its ctx */
     struct uva_stream *stream;   /* borrows; counts while `held`. NULL: it
                                     has a tee */
     bool held;                   /* the producer drives its handler */
-    bool above_limit;            /* a limit was added behind it */
+    bool above_limit;            /* a limit was added after it */
     bool ended;                  /* it has reported the end */
 };
 

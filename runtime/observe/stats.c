@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_get_stats(): reads the meters of a stream and of those that its
- * stages take in. */
+/* uva_stream_get_stats(): reads the meters of a stream and of the streams that
+ * its stages take in. */
 #include <errno.h>
 
 #include "stream/stream_impl.h"
@@ -22,8 +22,8 @@ static void list_add(struct list *list, const struct uva__meter *meter)
     list->stages[at].next = -1;
 }
 
-/* Stages from number `from` on that pass to no other one pass to the next one
- * that is added. */
+/* Stages from number `from` on that pass to no stage so far pass to the next
+ * one that is added. */
 static void list_connect(struct list *list, size_t from)
 {
     for (size_t i = from; i < list->count && i < list->room; i++)
@@ -31,7 +31,7 @@ static void list_connect(struct list *list, size_t from)
             list->stages[i].next = (int32_t)list->count;
 }
 
-/* Adds the stages of a stream, with those of streams that they take in. */
+/* Adds the stages of a stream, with the stages of streams that they take in. */
 static void list_add_stream(struct list *list, const struct uva__label *label)
 {
     const struct uva__meter *meter = uva__atomic_ptr_load(&label->meters);

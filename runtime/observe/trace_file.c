@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes trace events to a file, from a thread of its own.
+/* Writes trace events to a file, from its own thread.
  *
  * Happy path:  a thread of a stream copies its event into the ring; ten times a
- *              second, or when the ring is half full, the writer turns what is
- *              in it into text, and writes that.
+ *              second, or when the ring is half full, the writer turns its
+ * content into text, and writes that.
  *
- * What can fail: opening, which is reported to the runtime; a later write,
- * which is reported once on standard error and ends the writing. Events for
- * which the ring has no room are counted, and the count is written where they
- * are missing.
+ * Failures: opening, which is reported to the runtime; a later write, which is
+ * reported once on standard error and ends the writing. Events for which the
+ * ring has no room are counted, and the count is written where they are
+ * missing.
  *
  * On close:    with the last runtime, or when the process exits, the writer
  *              writes the rest and ends. The file is a complete array after
@@ -44,7 +44,7 @@ struct trace_file {
     struct uva__atomic64 stop;   /* 1: the thread must end */
     pthread_t thread;            /* the writer */
     int fd;                      /* owns */
-    int failed;                  /* errno of a write; nothing more is written */
+    int failed;                  /* errno of a write; no more is written */
     uint64_t lost;               /* events for which a mark was written */
     struct uva__trace_json json;
 };
@@ -55,7 +55,7 @@ struct trace_user {
     uint64_t id_base;        /* added to the numbers of its streams */
 };
 
-/* What the process has of it. The environment is one for all runtimes. */
+/* The process's part of it. The environment is one for all runtimes. */
 static struct {
     pthread_mutex_t mutex;   /* taken to open and close, not for an event */
     struct trace_file *file; /* owns; NULL: no runtime uses it */
@@ -110,7 +110,7 @@ static void trace_file_event(void *ctx, const struct uva_trace_event *event)
 
 /* ---- the writer --------------------------------------------------------- */
 
-/* Writes the text over the tail of the file, and a new tail behind it. */
+/* Writes the text over the tail of the file, and a new tail after it. */
 static void trace_file_write(struct trace_file *file)
 {
     struct uva__trace_json *json = &file->json;
@@ -141,7 +141,7 @@ static void trace_file_count_lost(struct trace_file *file, int64_t at_ns)
     file->lost = lost;
 }
 
-/* Writes all that is in the ring now. */
+/* Writes the present content of the ring. */
 static void trace_file_drain(struct trace_file *file)
 {
     const struct uva__trace_record *record;
@@ -241,7 +241,7 @@ static void process_exits(void)
 
 /* A forked child has no writer. The runtimes of its parent work no more there,
  * but may still report an event, so the ring stays. A runtime that the child
- * opens begins with nothing; its parent holds the lock on the file. */
+ * opens begins anew; its parent holds the lock on the file. */
 static void process_forked(void)
 {
     if (process.file != NULL)

@@ -4,7 +4,7 @@
  *
  * The environment belongs to the process, and so does the file: it is the one
  * object of the library that its runtimes share without having been given it.
- * It exists while at least one of them uses it. */
+ * It exists while at least one runtime uses it. */
 #ifndef UVA_OBSERVE_TRACE_FILE_H
 #define UVA_OBSERVE_TRACE_FILE_H
 

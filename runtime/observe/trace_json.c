@@ -8,7 +8,7 @@
  *   link      "i"
  *
  * An arrow is a "s" at the first span of a batch, a "t" at each further one and
- * a "f" at the consumer, all of one id, each at the time at which its span
+ * a "f" at the consumer, each with the same id, at the time at which its span
  * begins: viewers bind them to the span that is open then. A batch is known by
  * its stream and number. As stages may number batches anew, it is known also by
  * the last such stage above the span, its segment; a link leads from one
@@ -85,8 +85,8 @@ static size_t plain_size(const char *text, const char *end)
     return (size_t)(at - text);
 }
 
-/* Puts one character that cannot; returns its size. What is not UTF-8, or not
- * printed, becomes "?". */
+/* Puts one character that cannot; returns its size. Bytes that are not UTF-8,
+ * or not printed, become "?". */
 static size_t put_char(struct uva__trace_json *json, const char *text,
                        const char *end)
 {
@@ -119,8 +119,8 @@ static void put_text(struct uva__trace_json *json, const char *text)
     }
 }
 
-/* Puts a member of an object, behind another one: `begin` is what comes before
- * its value, as a literal, which costs no call. */
+/* Puts a member of an object, after another one: `begin` is the text before its
+ * value, as a literal, which costs no call. */
 static inline void put_member(struct uva__trace_json *json, const char *begin,
                               const char *value)
 {
@@ -291,7 +291,7 @@ static void flow_begin(struct uva__trace_json *json,
     put_flow(json, "s", entry);
 }
 
-/* A span around one that was written before it adds nothing to the arrow. */
+/* A span around one that was written before it is not part of the arrow. */
 static void flow_go_on(struct uva__trace_json *json,
                        const struct uva__trace_record *record)
 {
@@ -319,8 +319,8 @@ static void flow_go_on(struct uva__trace_json *json,
     put_flow(json, ends ? "f" : "t", flow);
 }
 
-/* The arrow of a new batch begins where that of the batch ended of which it was
- * made; of several, the first. */
+/* The arrow of a new batch begins at the end of the arrow of the batch of which
+ * it was made; of several, the first. */
 static void flow_link(struct uva__trace_json *json,
                       const struct uva_trace_event *event)
 {

@@ -36,16 +36,16 @@ struct uva__trace_numbering {
     uint64_t stages; /* one bit for each, from 0 */
 };
 
-/* What is known of the events so far. The tables are caches of fixed size: what
- * is pushed out costs a second name of a thread, or an arrow. */
+/* The facts about the events so far. The tables are caches of fixed size: an
+ * entry that is pushed out costs a second name of a thread, or an arrow. */
 struct uva__trace_json {
     int64_t origin_ns; /* the time that is written as 0 */
     int64_t pid;       /* of this process */
     uint64_t n_flows, n_waits;
     struct {
-        int32_t thread; /* the last one that an event was of */
-        uint32_t size;  /* 0: there was none */
-        char text[64];  /* its number, that of the process, and `ts` */
+        int32_t thread; /* the thread of the last event */
+        uint32_t size;  /* 0: no event so far */
+        char text[64];  /* its number, the process's, and `ts` */
     } place;
     int32_t threads[UVA__TRACE_JSON_THREADS]; /* with a name in the text */
     struct uva__trace_flow flows[UVA__TRACE_JSON_FLOWS];
@@ -58,9 +58,8 @@ struct uva__trace_json {
  * zeroes but for `origin_ns` and `pid`. Thread: the writer, as below. */
 void uva__trace_json_begin(struct uva__trace_json *json);
 
-/* Appends one event, and what belongs to it: the thread's name, an arrow. The
- * text begins with a comma. There must be room for UVA__TRACE_JSON_RECORD
- * bytes. */
+/* Appends one event, and its additions: the thread's name, an arrow. The text
+ * begins with a comma. There must be room for UVA__TRACE_JSON_RECORD bytes. */
 void uva__trace_json_put(struct uva__trace_json *json,
                          const struct uva__trace_record *record);
 

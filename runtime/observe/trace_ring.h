@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue of trace events of fixed size, from any number of threads to the one
- * that writes them to a file. A push takes no lock, makes no system call and
- * never waits: without room it counts the event as lost.
+/* A queue of trace events of fixed size, from any number of threads to the
+ * thread that writes them to a file. A push takes no lock, makes no system call
+ * and never waits: without room it counts the event as lost.
  *
- * The `turn` of a slot states what may be done with it. It is the position of
- * the next push to it, or that plus one while the slot holds an event. A thread
- * that stops in the middle of a push holds up the reader, and no other push
- * until the queue is full. */
+ * The `turn` of a slot states its permitted use. It is the position of the next
+ * push to it, or that plus one while the slot holds an event. A thread that
+ * stops in the middle of a push holds up the reader, and no other push until
+ * the queue is full. */
 #ifndef UVA_OBSERVE_TRACE_RING_H
 #define UVA_OBSERVE_TRACE_RING_H
 
@@ -95,8 +95,8 @@ static inline void uva__trace_ring_publish(struct uva__trace_slot *slot,
     uva__atomic64_store(&slot->turn, position + 1);
 }
 
-/* Returns the oldest event, to be dropped after use; NULL if there is none, or
- * if its push has not ended. Thread: the reader. */
+/* Returns the oldest event, to be dropped after use; NULL if the ring is empty,
+ * or if its push has not ended. Thread: the reader. */
 static inline const struct uva__trace_record *
 uva__trace_ring_peek(struct uva__trace_ring *ring)
 {

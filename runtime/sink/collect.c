@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps all batches of a stream, and gives them to one callback.
  *
- * Happy path:  (batch -> kept)* -> the callback gets all of them.
+ * Happy path:  (batch -> kept)* -> the callback gets them together.
  *
- * What can fail: the stream, or it has too many bytes: the callback gets none.
+ * Failures: the stream, or it has too many bytes: the callback gets no batch.
  *
- * On cancel:   the callback gets none; on drop it is not called. */
+ * On cancel:   the callback gets no batch; on drop it is not called. */
 #include <errno.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ static bool arrays_grow(struct collect *c)
     return true;
 }
 
-/* Whether the batch fits into the limit; one of an unknown size does. */
+/* Whether the batch fits into the limit; a batch of unknown size does. */
 static bool collect_fits(struct collect *c)
 {
     const struct uva_batch *batch = &c->consumer.batch;

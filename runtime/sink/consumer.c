@@ -4,7 +4,7 @@
  * Happy path:  schema -> (request -> task -> extracted -> batch)* -> the end ->
  *              released -> done.
  *
- * What can fail:
+ * Failures:
  * - extraction: the on_error that follows has the reason;
  * - data that the host cannot read: ENOTSUP;
  * - the user's callbacks: the stream is rejected.
@@ -111,8 +111,7 @@ static bool consumer_take(void *ctx, struct uva__task *task)
     return true;
 }
 
-/* Producers of ours report a failed extraction before they offer another task.
- */
+/* Our producers report a failed extraction before they offer another task. */
 static void consumer_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
                           const char *metadata)
 {
@@ -130,7 +129,7 @@ static void consumer_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
         c->ops->batch(c);
 }
 
-/* A cancel before the end counts, a later one changes nothing. */
+/* A cancel before the end counts, a later one has no effect. */
 static void consumer_news(struct uva__inlet *inlet)
 {
     if (inlet->state == UVA__INLET_ENDED && inlet->above != NULL)

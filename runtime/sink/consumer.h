@@ -43,7 +43,7 @@ struct uva__consumer {
     enum uva_end end;  /* how it ends, if that is early */
 };
 
-/* Where the calls of the user's functions are reported. */
+/* Where calls of user functions are reported. */
 static inline const struct uva__point *
 uva__consumer_point(const struct uva__consumer *consumer)
 {

@@ -6,7 +6,7 @@
  * Happy path:  on_schema -> (request -> on_next_task)* -> on_next_task(NULL) ->
  *              release -> on_done -> the last extraction -> on_extracted.
  *
- * What can fail: the stream: reported by on_error; the handler: it is only
+ * Failures:    the stream: reported by on_error; the handler: it is only
  *              released.
  *
  * On cancel:   by the owner: reported by on_error. On drop: reported too, and

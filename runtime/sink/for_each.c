@@ -4,7 +4,7 @@
  *
  * Happy path:  on_schema -> (on_batch)* -> on_done.
  *
- * What can fail: on_batch. EAGAIN pauses until a resume, after which on_batch
+ * Failures:    on_batch. EAGAIN pauses until a resume, after which on_batch
  *              gets that batch again if its data was not taken.
  *
  * On cancel:   only on_done is called; on drop: no callback. */
@@ -166,7 +166,7 @@ static void for_each_batch(struct uva__consumer *consumer)
                           : f->user.on_batch(f->user.ctx, &consumer->batch));
 }
 
-/* As for_each_batch(), for most tasks: nothing is traced then, no batch is
+/* As for_each_batch(), for most tasks: there is no trace then, no batch is
  * given a second time, and the producer is running. */
 static bool for_each_take(void *ctx, struct uva__task *task)
 {

@@ -5,7 +5,7 @@
  *              thread) the handler is called in that order -> the loop is woken
  *              for room, and for the release.
  *
- * What can fail:
+ * Failures:
  * - the handler refuses: queued tasks are discarded, the producer is stopped;
  * - no memory to copy metadata: it is left out.
  *
@@ -48,9 +48,9 @@ struct uva__handler_proxy {
     struct uva_stream *stream;      /* borrows; the extra thread counts it */
     struct uva__producer *producer; /* borrows: the stream's, until freed */
     struct uva__driven_handler *driven;       /* borrows: the stream's */
-    struct ArrowAsyncDeviceStreamHandler *to; /* what the extra thread calls:
-                                                 that of `driven`, or its check
-                                               */
+    struct ArrowAsyncDeviceStreamHandler *to; /* the handler that the extra
+                                                 thread calls: `driven`'s, or
+                                                 its check */
     struct ArrowSchema schema; /* owns; written before NEXT_SCHEMA */
     struct uva_job job;        /* the extra thread's */
     bool refusal_reported;     /* the refusal was passed on; loop only */
@@ -76,14 +76,14 @@ struct uva__handler_proxy {
 
 /* A call to make, taken out of the lock. */
 struct call {
-    int next;              /* one of NEXT_..., or 0 for a task */
+    int next;              /* some NEXT_..., or 0 for a task */
     int replaced;          /* of an error: the code in place of an end, or 0 */
     bool discard;          /* the task is not wanted */
     struct call_args args; /* owns */
 };
 
 /* An error takes the place of a queued end, which would hide that batches are
- * missing: that of the producer, or `code`, if it has none. */
+ * missing: the producer's error, or `code` without one. */
 static void proxy_replace_end_locked(struct uva__handler_proxy *proxy, int code)
 {
     int *const next = &proxy->locked.next;

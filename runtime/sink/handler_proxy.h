@@ -39,8 +39,8 @@ void uva__handler_proxy_cut(struct uva__handler_proxy *proxy);
 
 /* Abandons the extra thread; if the handler was not released, it counts as
  * stuck until it is, and the queue is cut. Returns how many batches the handler
- * was given; gives the code with which it has refused one of them or the
- * schema, and the code that replaced its end, or 0. Thread: loop. */
+ * was given; gives the code with which it has refused a batch or the schema,
+ * and the code that replaced its end, or 0. Thread: loop. */
 int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *proxy,
                                    int *refusal, int *replaced);
 

@@ -5,7 +5,7 @@
  * Happy path:  next -> (loop) requested -> batch -> callback; after the end
  *              each call gets the outcome.
  *
- * What can fail: the stream; every later call gets the error.
+ * Failures: the stream; every later call gets the error.
  *
  * On cancel:   a call in flight gets the outcome; on drop its callback is not
  *              called. When its last reference is released, the stream is
@@ -20,7 +20,7 @@ enum { CALL_NONE, CALL_MAKING, CALL_WAITING };
 
 struct next {
     struct uva__consumer consumer; /* first */
-    struct uva__atomic64 call;     /* one of the above */
+    struct uva__atomic64 call;     /* some value above */
     uva_next_fn *fn;               /* of the call, until it is called */
     void *ctx;                     /* borrows; of the call, until then */
     bool entered;                  /* the call keeps the runtime open */

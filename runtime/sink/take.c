@@ -7,7 +7,7 @@
  * is given after the last batch, any number of times. The ready function is
  * called once after each EAGAIN.
  *
- * What can fail: the stream: the outcome follows the batches before it.
+ * Failures: the stream: the outcome follows the batches before it.
  *
  * On cancel:   batches that wait are discarded, and the outcome is given. When
  *              its last reference is released, the stream is cancelled. */
@@ -129,8 +129,8 @@ static void take_fill(struct take *t)
 }
 
 /* One was taken. Between two turns, without the system calls of a turn, more
- * come when none is left; but not while the ready function is due, as it would
- * be called then. */
+ * come when no batch is left; but not while the ready function is due, as it
+ * would be called then. */
 static void take_go_on(struct take *t)
 {
     const struct uva__rt *rt = t->consumer.stream->rt;
@@ -303,7 +303,7 @@ int uva_stream_start_take(struct uva_stream *stream,
     return uva__stream_start(stream, error);
 }
 
-/* Gives the outcome, if nothing comes before it; otherwise notes that the
+/* Gives the outcome, if no batch comes before it; otherwise notes that the
  * caller waits. */
 static int take_nothing(struct take *t, struct uva_outcome *outcome)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of tasks between the loop thread, which puts tasks in, and one thread
- * that takes them out, extracts them, and blocks while there is none.
+ * that takes them out, extracts them, and blocks while it is empty.
  *
  * Happy path:  started -> on_schema: a window is requested -> (a task goes into
  *              the ring; the reader is woken, once for each run of the wake-up
@@ -8,7 +8,7 @@
  *              and extracts it)* -> end -> the reader is woken -> the stream is
  *              done.
  *
- * What can fail:
+ * Failures:
  * - the stream: reported after the tasks in the ring, and by every later call;
  * - an extraction: the reader waits for the report of the stream, as each of
  *   our extractions that fails is followed by an on_error or, late, by a
@@ -16,13 +16,13 @@
  *
  * On cancel and close: reported before the tasks in the ring. The loop drops
  *              these one by one, while the reader may take them: each task goes
- *              to one of the two. A release by the reader cancels the stream.
- *              So that a cancel has an effect until then, the stream is done
- *              only when the reader knows how it ended.
+ *              to one side. A release by the reader cancels the stream. So that
+ *              a cancel has an effect until then, the stream is done only when
+ *              the reader knows how it ended.
  *
  * Calls of the inlet only note facts; the wake-up acts on them. A reader
  * does not spin before it sleeps: it cannot know whether the loop is on another
- * CPU, and if it is not, spinning costs ten times what it can save.
+ * CPU, and if it is not, spinning costs ten times as much as it can save.
  *
  * Clauses: G-66, G-67. */
 #include "sink/task_ring.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exports a stream as one of Arrow's blocking streams, for other threads to
- * read: the two C structs, on top of sink/task_ring, which is their
- * private_data. So they may be moved.
+/* Exports a stream as an Arrow blocking stream, for other threads to read: the
+ * two C structs, on top of sink/task_ring, which is their private_data. So they
+ * may be moved.
  *
  * Happy path:  started -> get_schema -> (get_next)* -> end -> release.
  *
- * What can fail:
+ * Failures:
  * - the start: no stream is given;
  * - the stream: every get_next returns the code, with the stream's text;
  * - reading on a thread that must not block: EDEADLK, and no state has changed;

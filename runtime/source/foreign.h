@@ -21,8 +21,8 @@
  * orphan: it discards the batches that the producer still sends.
  *
  * References are held by the source, by the producer until it is RELEASED, and
- * by each thread of ours that is inside one of its methods: no thread waits for
- * another one before it frees the object. */
+ * by each of our threads inside its methods: no thread waits for another one
+ * before it frees the object. */
 #ifndef UVA_SOURCE_FOREIGN_H
 #define UVA_SOURCE_FOREIGN_H
 
@@ -60,7 +60,7 @@ struct uva__foreign_events {
     struct uva__metadata metadata; /* gives: the producer's */
     struct uva__list queue;        /* gives: pending tasks, in order */
     int64_t count;                 /* number of tasks in `queue` */
-    struct uva__failure failure;   /* gives; code 0: none */
+    struct uva__failure failure;   /* gives; code 0: no failure */
     bool ended;                    /* no task follows those in `queue` */
 };
 
@@ -167,14 +167,14 @@ void uva__foreign_stop(struct uva__foreign *foreign, int64_t taken,
 /* Notes a loss that ends the stream. Thread: any that holds a reference. */
 void uva__foreign_fault(struct uva__foreign *foreign, int code);
 
-/* Notes that the caller has extracted, or discarded, one of the tasks.
+/* Notes that the caller has extracted, or discarded, a task.
  * Thread: any that holds a reference. */
 void uva__foreign_extracted(struct uva__foreign *foreign);
 
 /* ---- the handler -------------------------------------------------------- */
 
-/* Whether the caller is a loop thread, which must neither wait for the producer
- * nor, unless on_loop is set, extract its tasks. Thread: any. */
+/* Whether the caller is a loop thread, which must not wait for the producer or,
+ * unless on_loop is set, extract its tasks. Thread: any. */
 bool uva__foreign_is_on_loop(const struct uva__foreign *foreign);
 
 /* Discards a pending task (takes it) on an extra thread. Thread: any. */
@@ -189,8 +189,8 @@ void uva__foreign_close(struct uva__foreign *foreign);
  * return before the producer is CLOSED. Thread: the extracting one. */
 void uva__foreign_release_below(struct uva__foreign *foreign);
 
-/* Returns how many batches the caller has to request now; 0: none, and there
- * is no call to end. Thread: any. */
+/* Returns how many batches the caller has to request now; 0: no batches, and
+ * there is no call to end. Thread: any. */
 int64_t uva__foreign_request_begin_locked(struct uva__foreign *foreign);
 
 /* One of our calls has returned; `*thread` (or NULL) is the thread inside it.
@@ -208,7 +208,8 @@ void uva__foreign_await_calls(struct uva__foreign *foreign);
 
 /* ---- reports ------------------------------------------------------------ */
 
-/* Counts and logs a rule that the producer broke; NULL: none. Thread: any. */
+/* Counts and logs a rule that the producer broke; NULL: no rule. Thread: any.
+ */
 void uva__foreign_report_breach(struct uva__foreign *foreign,
                                 const char *clause);
 

@@ -9,7 +9,8 @@
  *
  * Failures:
  * - the producer reports an error: it is reported after the batches before it;
- * - the producer breaks a rule: it is counted, and the rules decide what to do;
+ * - the producer breaks a rule: it is counted, and the rules decide the
+ * reaction;
  * - no memory: it is reported like an error, and the producer is cancelled.
  *
  * On cancel and close: later batches of the producer are discarded, here.
@@ -55,7 +56,7 @@ static void foreign_report_call(struct uva__foreign *f, const struct call *call)
 
 /* ---- a callback's begin and end ----------------------------------------- */
 
-/* Uses nothing of the object, which may be in quarantine. */
+/* Does not use the object, which may be in quarantine. */
 static void foreign_report_late(struct uva__rt *rt, const struct call *call)
 {
     uva__atomic64_add(&rt->stats.late_calls, 1);

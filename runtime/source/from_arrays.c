@@ -144,7 +144,7 @@ static int array_check(const struct arrays *a,
                          i, detail.message);
 }
 
-/* Takes all arrays, or none of them. */
+/* Takes all arrays, or no array. */
 static int arrays_take_all(struct arrays *a, struct ArrowDeviceArray *arrays,
                            size_t count, struct uva_error *error)
 {

@@ -11,10 +11,10 @@
  * - an extraction: reported at once, and the producer is cancelled.
  *
  * On stop:     (extra threads) cancel; interrupt, while start or request is in
- *              progress; tasks that were not handed on are discarded. None of
- *              them is waited for, nor a start that does not return: each of
- *              them holds a reference. A close waits a second
- *              for producers that have not released.
+ *              progress; tasks that were not handed on are discarded. These are
+ *              not waited for, even a start that does not return: each holds a
+ *              reference. A close waits a second for producers that have not
+ *              released.
  *
  * The window limits the batches that are requested and not handed on. A task
  * that was handed on, extracted or not, is the consumer's responsibility.

@@ -239,7 +239,7 @@ static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
     return uva__stream_failed(runtime, error);
 }
 
-/* Nothing of options that were not cleared can be trusted. */
+/* Options that were not cleared cannot be trusted at all. */
 static void given_fill(struct given *g,
                        const struct uva_blocking_source *options)
 {
@@ -298,7 +298,7 @@ static const char *blocking_why(int code)
     return code == EAGAIN ? "the system gives no thread" : strerror(code);
 }
 
-/* Gives no reader if it fails: then nothing was taken. */
+/* Gives no reader if it fails: then no argument was taken. */
 static int blocking_new(struct uva__rt *rt, const struct given *g,
                         const struct uva_blocking_source *options,
                         struct blocking **out, struct uva_error *error)

@@ -21,7 +21,7 @@ enum {
     INTERRUPT_PAUSE_MAX_MS = 5000
 };
 
-/* The pause after one of `pause_ms`. */
+/* The pause after a pause of `pause_ms`. */
 static inline int64_t uva__interrupt_next_pause(int64_t pause_ms)
 {
     return pause_ms * 2 < INTERRUPT_PAUSE_MAX_MS ? pause_ms * 2

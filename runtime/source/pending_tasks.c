@@ -11,9 +11,9 @@
  *
  * On close:    tasks that are not claimed are extracted here, and kept as
  *              arrays (EXTRACTED). A thread that claims one meanwhile waits for
- *              that; one that only wants to discard it leaves that to the
- *              thread that is extracting it. Expensive tasks of ours stay as
- *              they are. */
+ *              that; a thread that only wants to discard it leaves that to the
+ *              thread that is extracting it. Our expensive tasks stay as they
+ *              are. */
 #include "source/pending_tasks.h"
 
 #include <errno.h>
@@ -310,8 +310,8 @@ static void pending_task_extract_ahead(struct uva__pending_task *pending)
     pending_task_free(pending);
 }
 
-/* Returns whether a foreign task is not extracted, leaving out those that
- * `thread` is extracting (0: none is left out). */
+/* Returns whether a foreign task is not extracted, leaving out the tasks that
+ * `thread` is extracting (0: no thread). */
 static bool
 pending_tasks_has_foreign_locked(const struct uva__pending_tasks *tasks,
                                  uint64_t thread)

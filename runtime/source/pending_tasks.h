@@ -72,7 +72,7 @@ uva__pending_task_of(struct uva__link *link)
 void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
                              const struct uva__source *source);
 
-/* Frees what it owns; no pending task is left. Thread: any. */
+/* Frees its memory; no pending task is left. Thread: any. */
 void uva__pending_tasks_fini(struct uva__pending_tasks *pending_tasks);
 
 /* Sets schema (takes it) and device type of the batches. Once, before any task
@@ -103,11 +103,10 @@ uva__pending_task_extract(struct uva__pending_task *pending_task,
  * here or by the thread that is extracting it. Thread: any. */
 void uva__pending_task_discard(struct uva__pending_task *pending_task);
 
-/* Keeps no more tasks, and extracts those that may become invalid with their
- * producer and are not being extracted: foreign ones only if `foreign`. Tasks
- * of ours that are not expensive are extracted too, as their runtime may close
- * before they are wanted. Returns whether foreign ones are left. Thread: any.
- */
+/* Keeps no more tasks, and extracts the tasks that may become invalid with
+ * their producer and are not being extracted: foreign ones only if `foreign`.
+ * Our cheap tasks are extracted too, as their runtime may close before they are
+ * wanted. Returns whether foreign ones are left. Thread: any. */
 bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks,
                               bool foreign);
 

@@ -108,8 +108,8 @@ static void reader_need(struct uva__source *source)
         uva__permits_need(r->loop.turn);
 }
 
-/* The source is closed: it is the next one's turn, and this one takes none any
- * more. The stream may stay much longer. */
+/* The source is closed: it is the next one's turn, and this one takes no more.
+ * The stream may stay much longer. */
 static void reader_end_turn(struct uva__reader *r)
 {
     if (r->loop.turn == NULL)
@@ -358,7 +358,7 @@ static bool reader_on_wakeup(struct uva__wakeup *wakeup)
     return false;
 }
 
-/* A source that was never started still has to be closed, by a worker. One
+/* A source that was never started still has to be closed, by a worker. A source
  * that may run on the loop thread is closed here, if this is that thread or no
  * worker can be started. */
 static void reader_leave(struct uva__source *source)

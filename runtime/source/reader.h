@@ -22,8 +22,7 @@ struct uva__reader;
 
 enum { READER_ROOM = 16 }; /* pointers: for the outline of one column */
 
-/* The result of one call of next: exactly one of the two, or neither at the
- * end. */
+/* The result of one call of next: exactly one member, or none at the end. */
 struct uva__read {
     struct ArrowDeviceArray *array; /* the slot for an array; cleared */
     struct uva__lazy lazy;          /* gives its item, if that is not NULL */
@@ -41,24 +40,24 @@ struct uva__reader_ops {
     bool sized;       /* its batches are measured */
     bool typed;       /* its source states a device type, which is checked */
     /* its batches are needed, and it was not opened: the time that it may wait
-     * begins. On the loop thread, once at most. NULL: nothing to do */
+     * begins. On the loop thread, once at most. NULL: no action */
     void (*needed)(struct uva__reader *reader);
     /* opens the source and gives its schema. 0 or a code, with `error`. */
     int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
                 struct uva_error *error);
     /* reads one batch; the array is cleared, and the item NULL. 0; or a code,
-     * after which neither of them is looked at */
+     * after which the two are not looked at */
     int (*next)(struct uva__reader *reader, struct uva__read *out,
                 struct uva_error *error);
     /* fills in `error` for a code of next, and returns it as a positive one;
-     * not called after a cancel. It is a function of its own so that `next` may
-     * end in the call of the source and keep nothing across it. NULL: next
+     * not called after a cancel. It is a separate function so that `next` may
+     * end in the call of the source and keep no state across it. NULL: next
      * fills in `error` itself, which it clears first, and returns a positive
      * code */
     int (*explain)(struct uva__reader *reader, int code,
                    struct uva_error *error);
     /* gives the metadata of the stream, if `code` is 0, or of the failure of
-     * the last call: borrows, until the next call; or NULL. NULL: none */
+     * the last call: borrows, until the next call; or NULL. May be NULL */
     const char *(*metadata)(struct uva__reader *reader, int code);
     /* ends reading, before close, also of a source that was never opened:
      * releases the batches that are read. Returns whether the stream may end
@@ -68,7 +67,7 @@ struct uva__reader_ops {
      * opened */
     void (*close)(struct uva__reader *reader);
     /* makes an open or next that waits return; NULL: not supported. On an extra
-     * thread, while one of these runs */
+     * thread, while another of these runs */
     void (*interrupt)(struct uva__reader *reader);
     /* frees the members of the kind of source, when the reader is not used any
      * more; NULL: no call. Any thread */
@@ -115,7 +114,7 @@ struct uva__reader {
         uint64_t taken;    /* slots taken full, in all */
         uint64_t measured; /* slots filled and measured, in all */
         uint64_t bytes;    /* of those slots, in all */
-        int64_t largest;   /* size of the largest of them; -1: none so far */
+        int64_t largest;   /* size of the largest batch; -1: no batch so far */
         enum uva__reader_phase phase;
         struct uva__permit *turn; /* owns: to be open; NULL: without a limit */
     } loop;
@@ -127,7 +126,8 @@ struct uva__reader {
     struct uva__counter read_bytes;  /* in these, as far as known */
     struct uva__atomic64 busy_ns;    /* in calls that have ended, if it is
                                         timed; by the worker */
-    struct uva__atomic64 busy_since; /* when the present one began; 0: none */
+    struct uva__atomic64 busy_since; /* when the present call began; 0: no
+                                        call */
     struct uva__atomic64 events;     /* bits READER_EVENT_...; by the worker */
     struct uva__atomic64 consumed;   /* bytes consumed, in all; by the loop */
     struct uva__atomic64 discard_from; /* after a stop the loop discards the
@@ -157,9 +157,9 @@ struct uva__reader {
 
 /* Makes a reader, in cleared memory of the size that `ops` have: one allocation
  * with its ring. 0 with `*out`; ENOMEM, EAGAIN without a thread for it, EINVAL
- * for an invalid window: then nothing has to be undone. `turns` (NULL: the
- * runtime's) limit how many sources are open. The stream holds one reference,
- * the worker the other. Thread: any. */
+ * for an invalid window: then the caller has no clean-up to do. `turns` (NULL:
+ * the runtime's) limit how many sources are open. The stream holds one
+ * reference, the worker the other. Thread: any. */
 UVA_MUST_CHECK int
 uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
                 struct uva__rt *rt, const struct uva_window *window,

@@ -58,11 +58,11 @@ static inline uint64_t uva__reader_credit_cancel(struct uva__atomic64 *word)
 /* The next step of the worker. */
 enum uva__reader_credit_next {
     UVA__READER_CREDIT_GO,   /* credits were taken */
-    UVA__READER_CREDIT_IDLE, /* there were none: RUNNING was given up */
+    UVA__READER_CREDIT_IDLE, /* there were no credits: RUNNING was given up */
     UVA__READER_CREDIT_STOP  /* no more batches are wanted */
 };
 
-/* Takes all credits, or gives up RUNNING if there are none. Thread: worker. */
+/* Takes all credits, or gives up RUNNING without credits. Thread: worker. */
 static inline enum uva__reader_credit_next
 uva__reader_credit_refill(struct uva__atomic64 *word, uint64_t *credits)
 {

@@ -368,8 +368,7 @@ static inline struct uva__task *worker_slot(struct uva__reader *r)
     return uva__container_of(r->worker.slots.head, struct uva__task, link);
 }
 
-/* The call into the source has failed, which counts for nothing after a
- * cancel. */
+/* The call into the source has failed, which does not count after a cancel. */
 __attribute__((cold)) static void
 worker_read_failed(struct uva__reader *r, int code, struct uva_error *error)
 {

@@ -29,10 +29,9 @@ void uva__reader_free_turn(struct uva__reader *reader, struct uva__rt *rt);
 /* For uva__wakeup_ops: frees the reader. Thread: any. */
 void uva__reader_free(struct uva__wakeup *wakeup);
 
-/* Nothing waits for the source any more: the worker's thread may be written
- * off. If the worker waits for a thread while all are busy, an extra thread
- * closes the source. The caller holds a reference to the reader. Thread: any.
- */
+/* No one waits for the source any more: the worker's thread may be written off.
+ * If the worker waits for a thread while all are busy, an extra thread closes
+ * the source. The caller holds a reference to the reader. Thread: any. */
 void uva__reader_worker_give_up(struct uva__reader *reader);
 
 #endif

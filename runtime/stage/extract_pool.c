@@ -5,7 +5,7 @@
  *              active one goes on -> it claims the batch -> extracts it ->
  *              marks it as done and posts the stage.
  *
- * What can fail: an extraction; the batch has its code.
+ * Failures: an extraction; the batch has its code.
  *
  * On stop:     batches that are not claimed are taken back; a batch that is
  *              being extracted is discarded by its worker, which is not waited
@@ -53,8 +53,8 @@ extract_pool_take(struct uva__extract_pool *pool)
     return batch;
 }
 
-/* Claims the next batch. NULL if there is none: then the caller no longer
- * counts as active. */
+/* Claims the next batch. NULL without one: then the caller no longer counts as
+ * active. */
 static struct uva__flight_batch *
 extract_pool_claim(struct uva__extract_pool *pool)
 {
@@ -103,8 +103,8 @@ static bool extract_pool_must_yield(const struct uva__extract_pool *pool,
 }
 
 /* Submits the job of an idle extractor, of which there is one: no more jobs are
- * queued than workers are counted, and the caller has counted one that is not.
- */
+ * queued than workers are counted, and the caller has counted one that is not
+ * queued. */
 static void extract_pool_submit(struct uva__extract_pool *pool)
 {
     struct uva__extractor *worker;
@@ -118,8 +118,8 @@ static void extract_pool_submit(struct uva__extract_pool *pool)
                       &worker->job, &worker->submitted_ns);
 }
 
-/* Extracts batches. False: there are none left, and the caller no longer counts
- * as active; true: it yields. */
+/* Extracts batches. False: no batch is left, and the caller no longer counts as
+ * active; true: it yields. */
 static bool extract_pool_work(struct uva__extract_pool *pool,
                               enum uva__place waited)
 {
@@ -203,7 +203,7 @@ static void extract_pool_abandon(struct uva__extract_pool *pool)
     uva__lock_drop(&pool->lock);
 }
 
-/* Nothing waits for the workers any more: their threads may be written off. */
+/* No one waits for the workers any more: their threads may be written off. */
 static void extract_pool_give_up(struct uva__extract_pool *pool)
 {
     struct uva__rt *rt = pool->flight->stage.source.rt;

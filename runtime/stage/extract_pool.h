@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extractors of one stage: jobs that extract its batches on compute workers, as
  * many at once as it allows. They claim batches in the order in which the stage
- * has granted them; the stage collects those that are done. */
+ * has granted them; the stage collects finished ones. */
 #ifndef UVA_STAGE_EXTRACT_POOL_H
 #define UVA_STAGE_EXTRACT_POOL_H
 
@@ -13,7 +13,7 @@ struct uva__extractor;
 /* All zeroes, but for the first part, is a pool without any room. */
 struct uva__extract_pool {
     struct uva__flight *flight; /* borrows: every active worker counts the
-                                   stage, which is told of what is done */
+                                   stage, which is told of finished batches */
     int32_t workers;            /* that may be active at once */
     int32_t priority;           /* of their jobs; set before the room is made */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches in flight, passed on in order or as their work ends.
  *
- * What can fail: the work of a batch. The batches before it are passed on, then
- *              the failure; nothing else is begun. Without memory for a batch
+ * Failures:    the work of a batch. The batches before it are passed on, then
+ *              the failure; no more work is begun. Without memory for a batch
  *              the same happens.
  *
  * On stop:     batches that no other thread has are discarded at once, the
@@ -53,7 +53,7 @@ static struct uva__flight_batch *batch_get(struct uva__flight *f)
     return uva__slab_take(&f->loop.slab, NULL);
 }
 
-/* It has neither a slot nor a failure any more. */
+/* It has no slot and no failure any more. */
 static void batch_put(struct uva__flight *f, struct uva__flight_batch *batch)
 {
     uva__list_push_front(&f->loop.free, &batch->link);
@@ -319,8 +319,8 @@ void uva__flight_init(struct uva__flight *f, const struct uva__flight_ops *ops,
     uva__intake_init(&f->loop.in, window);
 }
 
-/* What has ended after the close of the runtime keeps its slot, which goes with
- * the runtime. */
+/* A batch that has ended after the close of the runtime keeps its slot, which
+ * goes with the runtime. */
 void uva__flight_fini(struct uva__flight *f,
                       const struct uva_allocator *allocator)
 {

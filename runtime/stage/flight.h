@@ -7,8 +7,8 @@
  *     admitted -> waits -> begun -> over -> its turn comes -> ready -> taken
  *
  * A batch that fails takes its place in the order: the stream fails there. The
- * stage states what the work is (struct uva__flight_ops); everything here runs
- * on the loop thread, unless its comment states otherwise. */
+ * stage defines the work (struct uva__flight_ops); everything here runs on the
+ * loop thread, unless its comment states otherwise. */
 #ifndef UVA_STAGE_FLIGHT_H
 #define UVA_STAGE_FLIGHT_H
 
@@ -17,15 +17,15 @@
 #include "stage/stage.h"
 #include "stream/intake.h"
 
-/* One batch, until its turn has come: the first member of what the stage knows
- * of its work. Its memory is that of the stage. */
+/* One batch, until its turn has come: the first member of the stage's struct
+ * for its work. Its memory is the stage's. */
 struct uva__flight_batch {
     struct uva__link link;  /* waiting, in the order, or free */
     struct uva__link done;  /* in `done` */
-    struct uva__task *slot; /* owns: with what is known of the batch, and the
+    struct uva__task *slot; /* owns: with the facts about the batch, and the
                                batch or the result, if that is live */
-    struct uva__failure failure; /* owns: why there is none. A failed extraction
-                                    has a code alone */
+    struct uva__failure failure; /* owns: why there is no result. A failed
+                                    extraction has a code alone */
     int64_t before; /* its size before the work, as the intake counts it; -1:
                        that was final */
     bool over;      /* the loop knows that its work is over */
@@ -34,11 +34,11 @@ struct uva__flight_batch {
 struct uva__flight;
 
 struct uva__flight_ops {
-    size_t size; /* of one batch, with what the stage knows of its work */
+    size_t size; /* of one batch, with the stage's struct for its work */
     /* begins the work, which ends with uva__flight_finish(), or inside this
      * with uva__flight_end(); NULL: the stage begins with each batch itself */
     void (*begin)(struct uva__flight *flight, struct uva__flight_batch *batch);
-    /* the turn of a batch has come: may make it fail; NULL: nothing is left */
+    /* the turn of a batch has come: may make it fail; may be NULL */
     void (*complete)(struct uva__flight *flight,
                      struct uva__flight_batch *batch);
     bool extracts; /* the work is the extraction: the producer above has the
@@ -54,7 +54,7 @@ struct uva__flight {
     struct uva__mpsc done; /* by `done`: batches whose work is over */
 
     struct {                      /* the loop thread's alone */
-        struct uva__intake in;    /* all batches, and what is ready */
+        struct uva__intake in;    /* all batches, and the ready ones */
         struct uva__slab slab;    /* as many batches as were in use at once */
         struct uva__list free;    /* batches that are not in use */
         struct uva__list waiting; /* not begun, in order */
@@ -93,8 +93,8 @@ struct uva__flight_batch *uva__flight_extract(struct uva__flight *flight,
                                               struct ArrowAsyncTask *task,
                                               const char *metadata);
 
-/* The batch waits, behind the others, for its work to begin. Counts it;
- * `bytes` as far as known. */
+/* The batch waits, after the others, for its work to begin. Counts it; `bytes`
+ * as far as known. */
 void uva__flight_wait(struct uva__flight *flight,
                       struct uva__flight_batch *batch, int64_t bytes);
 
@@ -112,14 +112,14 @@ static inline void uva__flight_finish(struct uva__flight *flight,
     uva__meter_wake(flight->stage.source.meter, &flight->stage.wakeup);
 }
 
-/* The work is over, with a result, a failure, or neither: then the batch leaves
- * nothing. */
+/* The work is over, with a result, a failure, or without both: then the batch
+ * is dropped. */
 void uva__flight_end(struct uva__flight *flight,
                      struct uva__flight_batch *batch);
 
 /* Brings the facts of the source up to date: ends the work that is finished,
- * begins as much as the window and the budget allow, and passes on what can be
- * passed on, up to a failure or the end of the stream above. Returns how many
+ * begins as much as the window and the budget allow, and passes on the ready
+ * batches, up to a failure or the end of the stream above. Returns how many
  * were begun. */
 uint64_t uva__flight_advance(struct uva__flight *flight);
 
@@ -149,7 +149,7 @@ void uva__flight_discard(struct uva__flight *flight,
 /* For uva__stage_kind.clear: discards the batches whose work has ended. */
 void uva__flight_clear(struct uva__stage *stage);
 
-/* Frees what this owns. No work goes on. Thread: any. */
+/* Frees its memory. No work goes on. Thread: any. */
 void uva__flight_fini(struct uva__flight *flight,
                       const struct uva_allocator *allocator);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_inspect(): a function that is called for what passes a place. The
+/* uva_stream_inspect(): a function that is called for each step at a place. The
  * producer above calls it (observe/observe.c), so this only adds it there. */
 #include <errno.h>
 

@@ -7,10 +7,10 @@
  *              loop sees it when that returns; or later, and the giving thread
  *              posts the stage -> the producer below takes the result.
  *
- * What can fail: begin, or the user gives an error: that follows the results of
- *              the batches before it (unordered: those at hand), nothing else
- *              is begun, and what is above is cancelled. An extraction: the
- *              producer above reports why.
+ * Failures:    begin, or the user gives an error: that follows the results of
+ *              the batches before it (unordered: the results at hand), no more
+ *              batches are begun, and the stages above are cancelled. An
+ *              extraction: the producer above reports why.
  *
  * On stop:     batches and results are released, and the user's cancel is
  *              called for every batch that was begun. Replies are not waited
@@ -116,7 +116,7 @@ static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
 }
 
 /* In a turn only the loop thread can see BEGINNING, while begin is on its
- * stack: when that returns it looks at the reply itself, so nothing has to be
+ * stack: when that returns it looks at the reply itself, so it need not be
  * published and a store will do. Other threads publish the result by the
  * exchange, which pairs with the load or the compare-and-swap of the loop. */
 void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,

@@ -4,12 +4,12 @@
  *
  * Happy path:  a batch is extracted on the one worker of the stage -> the
  *              stream of the device is made to wait for its event -> the
- *              function queues work there -> an event is recorded behind it,
+ *              function queues work there -> an event is recorded after it,
  *              and goes with the result. stage/queued_work.c keeps the arrays
  *              until it is complete.
  *
- * What can fail: the event of a batch, a call of the vendor's, the function.
- *              What the function has queued by then is waited for as if it had
+ * Failures:    the event of a batch, a vendor call, the function. Work that the
+ *              function has queued by then is waited for as if it had
  *              succeeded.
  *
  * Batches of the CPU have no queue: this is a plain map for them.
@@ -34,9 +34,9 @@ struct map_device {
 
 /* ---- one batch ---------------------------------------------------------- */
 
-/* Returns how the event of the batch has failed, or 0: on some platforms, what
- * is queued behind such an event never runs. A table of the user's may expect
- * the device thread. */
+/* Returns how the event of the batch has failed, or 0: on some platforms, work
+ * that is queued after such an event never runs. A user's table may expect the
+ * device thread. */
 static int event_check(const struct uva__backend *backend,
                        const struct uva_device_event *in,
                        struct uva_error *error)
@@ -209,8 +209,8 @@ static int devices_begin(struct uva__rt *rt, struct uva__devices **out,
                                      "devices");
 }
 
-/* Makes the ctx, which takes that of the options. A default stream is that of
- * the context which is current here. */
+/* Makes the ctx, which takes the ctx of the options. A default stream belongs
+ * to the context which is current here. */
 static int map_device_make(struct uva_stream *stream,
                            const struct uva_device_map *options,
                            struct map_device **out)

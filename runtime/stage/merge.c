@@ -3,17 +3,19 @@
  * of several streams. The stream that the stage is added to is input 0.
  *
  * Happy path:  inputs are opened, as many at once as may run -> the first
- * schema is passed on -> (request to an input, its task, which is extracted and
- * queued at the input -> an input's turn: the producer below takes its oldest
- * batch)* -> each inlet is released, and another input is opened -> the last
- * one is over: the end. Inputs that hold batches wait for their turn in a
- * queue, and so do inputs that want to request more: a batch costs as much
- * whether there are two inputs or a thousand. concat opens inputs ahead, but
- * requests only of one at a time, and needs that one alone.
+ *              schema is passed on -> (request to an input, its task, which is
+ *              extracted and queued at the input -> an input's turn: the
+ *              producer below takes its oldest batch)* -> each inlet is
+ *              released, and another input is opened -> the last one is over:
+ *              the end. Inputs that hold batches wait for their turn in a
+ *              queue, and so do inputs that want to request more: a batch costs
+ *              as much whether there are two inputs or a thousand. concat opens
+ *              inputs ahead, but requests only of one at a time, and needs that
+ *              one alone.
  *
- * What can fail: an input: the failure follows the batches that are queued, and
- *              the other inputs are cancelled; or, with keep_going, it follows
- *              the ends of the other inputs. A schema that differs: its input
+ * Failures:    an input: the failure follows the queued batches, and the other
+ *              inputs are cancelled; or, with keep_going, it follows the ends
+ *              of the other inputs. A schema that differs: its input
  * fails.
  *
  * On cancel:   passed to all inputs at once; queued batches are released. A
@@ -75,7 +77,7 @@ struct merge {
     bool started;                /* a batch has been requested */
     bool quit;                   /* all inputs were cancelled */
     int64_t ordinal;             /* of the next batch */
-    struct uva__failure failure; /* the first of an input; code 0: none */
+    struct uva__failure failure; /* the first of an input; code 0: no failure */
     size_t count;                /* of inputs */
     struct input inputs[];
 };
@@ -103,9 +105,8 @@ static size_t merge_size(size_t count)
 /* ---- batches ------------------------------------------------------------ */
 
 /* How many batches may be requested of an input: while the budget of the
- * runtime is full, one if it holds none. Those that have not come count as much
- * as the largest one so far. concat requests what is requested of
- * it. */
+ * runtime is full, one if it holds no batch. Batches that have not come count
+ * as much as the largest one so far. concat passes its requests on. */
 static int64_t input_room(const struct input *input, int64_t demand)
 {
     const struct merge *m = input->merge;
@@ -152,8 +153,8 @@ static void input_push(struct input *input, struct uva__task *task)
     m->source.ready++;
 }
 
-/* Has the processor load what the next two turns need: of many inputs, each one
- * has left the cache when its turn comes. */
+/* Has the processor load the memory of the next two turns: of many inputs, each
+ * one has left the cache when its turn comes. */
 static void turns_prefetch(const struct merge *m)
 {
     const struct uva__link *next = m->turns.head;
@@ -168,7 +169,7 @@ static void turns_prefetch(const struct merge *m)
         __builtin_prefetch(task - offsetof(struct uva__task, link) + at);
 }
 
-/* Takes the oldest batch of the input that has its turn, which then goes behind
+/* Takes the oldest batch of the input that has its turn, which then goes after
  * the other inputs; `from` is that input. NULL: no input holds any. */
 static struct uva__task *turn_pop(struct merge *m, struct input **from)
 {
@@ -378,7 +379,7 @@ static void input_open(struct input *input)
 }
 
 /* concat opens inputs ahead only once the schema is known, which is therefore
- * that of its first input. */
+ * the first input's. */
 static bool merge_may_open(const struct merge *m)
 {
     if (m->opened == m->count || (m->failure.code != 0 && !m->keep_going))
@@ -405,8 +406,8 @@ static void merge_need(struct uva__source *source)
             uva__inlet_need(&m->inputs[i].inlet);
 }
 
-/* concat: goes on to the next input once all of one was passed on. A failure
- * counts when its input's turn has come. */
+/* concat: goes on to the next input once one was passed on to its end. A
+ * failure counts when its input's turn has come. */
 static void merge_advance(struct merge *m)
 {
     struct input *input;
@@ -448,7 +449,7 @@ static void input_request(struct input *input, int64_t n)
 }
 
 /* Requests of the inputs that have room. Without demand below, a window of one
- * has none, and its inputs keep their places. */
+ * has no requests, and its inputs keep their places. */
 static void merge_request(struct merge *m, int64_t demand)
 {
     struct uva__link *want;
@@ -495,7 +496,7 @@ static struct uva__task *merge_take(struct uva__source *source)
     return task;
 }
 
-/* Among several inputs, the first one that runs stands for all. */
+/* Among several inputs, the first running one stands for all. */
 static const struct uva__source *merge_above(const struct uva__source *source)
 {
     const struct merge *m = uva__container_of(source, struct merge, source);
@@ -588,7 +589,7 @@ static struct uva__source *merge_make(struct uva__producer *above,
     m->at_once = setup->at_once;
     m->count = count;
     m->source.device_type = above->abi.device_type;
-    m->source.sized = true; /* unless one of its inputs is not */
+    m->source.sized = true; /* unless one input is not */
     input_init(&m->inputs[0], m, above, NULL);
     for (size_t i = 0; i < setup->count; i++)
         input_init(&m->inputs[i + 1], m, others[i]->tail, others[i]);
@@ -626,7 +627,8 @@ static int other_check(struct uva_stream *stream, const struct setup *setup,
                                         name, i);
 }
 
-/* Marks the stream as given, so that nothing else can use it from now on. */
+/* Marks the stream as given, so that it cannot be used otherwise from now on.
+ */
 static int other_take(struct uva_stream *stream, const struct setup *setup,
                       size_t i)
 {

@@ -2,12 +2,13 @@
 /* Batches that wait for events, passed on in order.
  *
  * Happy path:  a task is extracted at once -> the stage begins a wait, or finds
- *              that none is needed -> the wait posts the stage when it is over
+ *              that it is not needed -> the wait posts the stage when it is
+ * over
  *              -> once all batches before it can be passed on, the stage
  *              completes the batch -> the producer below takes it.
  *
- * What can fail: a wait: the batches before it are passed on, then the error;
- *              the batches after it are released.
+ * Failures:    a wait: the batches before it are passed on, then the error; the
+ *              batches after it are released.
  *
  * On stop:     waits are abandoned, each with its batch. If a driver call is in
  *              flight, which uses the consumer's device stream, the stop ends

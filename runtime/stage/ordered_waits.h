@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches in flight, each of which may wait for an event of a device: what
- * ready and transfer have in common. Everything here runs on the loop thread,
+/* Batches in flight, each of which may wait for an event of a device: the
+ * common part of ready and transfer. Everything here runs on the loop thread,
  * unless its comment states otherwise. */
 #ifndef UVA_STAGE_ORDERED_WAITS_H
 #define UVA_STAGE_ORDERED_WAITS_H
@@ -17,10 +17,10 @@ struct uva__pending_batch {
     struct uva_watch *watch; /* counts, from the begin of a wait until the turn
                                 of the batch has come; or NULL */
     uint64_t since_ns;       /* when its wait began; 0: that is not timed */
-    uint64_t due_ns;         /* the time limit of its wait; 0: none */
+    uint64_t due_ns;         /* the time limit of its wait; 0: not limited */
 };
 
-/* What the stage does to its batches. */
+/* The stage's functions for its batches. */
 struct uva__ordered_waits_ops {
     /* begins a wait, if one is needed, by uva__pending_batch_watch() or
      * uva__pending_batch_work(), or calls uva__pending_batch_fail() */
@@ -37,7 +37,7 @@ struct uva__ordered_waits {
     struct uva__flight flight;                /* first */
     const struct uva__ordered_waits_ops *ops; /* static */
     struct uva__devices *devices;             /* counts */
-    int64_t timeout_ms;                       /* for one wait; 0: none */
+    int64_t timeout_ms;                       /* for one wait; 0: not limited */
     struct uva__atomic64 working;       /* batches with work that goes on */
     struct uva__atomic64 working_bytes; /* in those batches */
     struct uva__atomic64 full; /* 1: wake the loop when such work ends */
@@ -69,7 +69,7 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand);
 void uva__ordered_waits_stop(struct uva__source *source);
 void uva__ordered_waits_clear(struct uva__stage *stage);
 
-/* Frees what this owns, but for its own memory. Thread: any. */
+/* Frees its parts, without its own memory. Thread: any. */
 void uva__ordered_waits_fini(struct uva__ordered_waits *waits,
                              const struct uva_allocator *allocator);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes and keeps the schema of what a stage gives out, and measures batches
- * with it. */
+/* Makes and keeps the schema of a stage's output, and measures batches with it.
+ */
 #include "stage/output.h"
 
 #include <errno.h>

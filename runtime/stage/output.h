@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes out of a stage that measures batches, mostly as a function of the
- * user's makes them: the schema, and the size of each batch. */
+/* The output of a stage that measures batches, mostly as a user function makes
+ * them: the schema, and the size of each batch. */
 #ifndef UVA_STAGE_OUTPUT_H
 #define UVA_STAGE_OUTPUT_H
 
@@ -8,10 +8,10 @@
 #include "stream/source.h"
 #include "stream/window.h"
 
-/* All zeroes: nothing is known. Does not change once it is `known`. */
+/* All zeroes: not known. Does not change once it is `known`. */
 struct uva__output {
-    struct ArrowSchema input;  /* owns: the schema of what goes in */
-    struct ArrowSchema schema; /* owns: of what comes out, to measure with */
+    struct ArrowSchema input;      /* owns: the schema of the input */
+    struct ArrowSchema schema;     /* owns: of the output, to measure with */
     struct uva__fixed_width shape; /* of that, if it is a simple one */
     bool known;                    /* the two schemas are */
 };
@@ -22,7 +22,7 @@ typedef int uva__output_schema_fn(void *ctx, const struct ArrowSchema *in,
                                   struct uva_error *error);
 
 /* Has `make` (NULL: the schema does not change) make the schema of the source,
- * once the schema of what goes in is there. Returns whether it is known; if it
+ * once the schema of the input is there. Returns whether it is known; if it
  * cannot be made, the source has failed. Thread: loop. */
 bool uva__output_prepare(struct uva__output *output, struct uva__source *source,
                          uva__output_schema_fn *make, void *ctx);
@@ -35,7 +35,7 @@ UVA_MUST_CHECK int uva__output_measure(const struct uva__output *output,
                                        const struct ArrowDeviceArray *batch,
                                        int64_t *bytes, struct uva_error *error);
 
-/* The same for most batches, which need no look at the schema; false for every
+/* The same for most batches, without a look at the schema; false for every
  * other batch, also for one that does not fit. Thread: any, once it is known.
  */
 static inline bool

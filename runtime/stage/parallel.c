@@ -6,7 +6,7 @@
  *              allows -> a worker claims and extracts it, and posts the stage
  *              -> the producer below takes it.
  *
- * What can fail: an extraction. The batches before it are passed on, then the
+ * Failures:    an extraction. The batches before it are passed on, then the
  *              error that the producer above reports.
  *
  * On stop:     tasks that are not claimed are taken back; workers discard the

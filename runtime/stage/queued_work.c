@@ -2,16 +2,16 @@
 /* The life of work that was queued on a device.
  *
  * Happy path:  new -> the user's function queues the work -> an event is
- *              recorded behind it, and goes with the output -> the event is
+ *              recorded after it, and goes with the output -> the event is
  *              complete: the device thread releases the input -> the consumer
  *              has released the output: the device thread calls the user's
  *              release, and frees the event.
  *
- * What can fail: the recording. Then it is not known when the device is done
- *              with the arrays, and both are kept until the workers end. The
- *              event: it ends the wait as well.
+ * Failures:    the recording. Then it is not known when the device is done with
+ *              the arrays, and both are kept until the workers end. The event:
+ *              it ends the wait as well.
  *
- * On cancel:   nothing is done. The output is released early, and its memory
+ * On cancel:   the work goes on. The output is released early, and its memory
  *              lasts until the event is complete. */
 #include "stage/queued_work.h"
 
@@ -33,8 +33,8 @@ struct uva__queued_work {
     void *event;                   /* owns, through ops->event_free */
     struct uva__atomic64 refs;     /* of the wait, and of the output */
     struct ArrowDeviceArray input; /* owns, until the event is complete */
-    struct ArrowArray output; /* owns: what the consumer has released, or what
-                                 cannot be waited for */
+    struct ArrowArray output; /* owns: the array that the consumer has released,
+                                 or that cannot be waited for */
     void (*release)(struct ArrowArray *array); /* of the output: the user's */
     void *private_data;                        /* so, too */
     struct uva__device_command command; /* of the wait; or keeps the arrays */
@@ -43,7 +43,7 @@ struct uva__queued_work {
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Releases an array of the user's, unless the process exits. */
+/* Releases a user's array, unless the process exits. */
 static void array_release(struct ArrowArray *array)
 {
     if (array->release == NULL || !uva__driver_gate_enter())
@@ -71,7 +71,7 @@ static void queued_work_drop(struct uva__queued_work *work)
         uva__devices_send(work->devices, &work->end);
 }
 
-/* On the device thread: nothing of the work is in flight. */
+/* On the device thread: the work is complete. */
 static void queued_work_over_run(struct uva__device_command *command)
 {
     struct uva__queued_work *work =
@@ -108,7 +108,7 @@ static void output_release(struct ArrowArray *array)
 
 /* ---- without an event --------------------------------------------------- */
 
-/* Releases what was kept: the workers are gone. It is freed by its caller. */
+/* Releases the kept arrays: the workers are gone. It is freed by its caller. */
 static void kept_release(struct ArrowArray *array)
 {
     struct uva__queued_work *work = array->private_data;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work that a function of the user's queues on a device for one batch: it is
- * made before anything is queued, so that nothing is left to fail for lack of
- * memory afterwards. It keeps what the work reads, and what the work writes,
- * until the work is complete. stage/map_device.c has the rest of the map. */
+/* Work that a user function queues on a device for one batch: it is made before
+ * the work is queued, so that no later step can fail for lack of memory. It
+ * keeps the memory that the work reads and writes, until the work is complete.
+ * stage/map_device.c has the rest of the map. */
 #ifndef UVA_STAGE_QUEUED_WORK_H
 #define UVA_STAGE_QUEUED_WORK_H
 
@@ -19,14 +19,14 @@ UVA_MUST_CHECK int uva__queued_work_new(struct uva__rt *rt,
                                         struct uva__queued_work **out,
                                         struct uva_error *error);
 
-/* Frees it: nothing was queued. Thread: that job. */
+/* Frees it: no work was queued. Thread: that job. */
 void uva__queued_work_free(struct uva__queued_work *work);
 
-/* Records an event on `device_stream`, behind the work, and takes `input`, if
+/* Records an event on `device_stream`, after the work, and takes `input`, if
  * that is live, until the event is complete or has failed. `output`, if that is
  * live, gets the event, and its release waits for the event, too. If the event
- * cannot be recorded, both arrays are taken, and kept until the workers end.
- * 0, or why that is. Takes `work`. Thread: that job. */
+ * cannot be recorded, both arrays are taken, and kept until the workers end. 0,
+ * or why that is. Takes `work`. Thread: that job. */
 UVA_MUST_CHECK int uva__queued_work_begin(struct uva__queued_work *work,
                                           void *device_stream,
                                           struct ArrowDeviceArray *input,

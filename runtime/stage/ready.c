@@ -98,7 +98,7 @@ static void ready_free(struct uva__stage *stage,
     uva__ordered_waits_fini(uva__ordered_waits_of(stage), allocator);
 }
 
-/* A default stream is that of the context which is current here. */
+/* A default stream belongs to the context which is current here. */
 static int ready_check(const struct uva__stage_setup *setup,
                        struct uva_error *error)
 {

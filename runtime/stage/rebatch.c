@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uva_stream_rebatch(): a transform that keeps batches until their rows are
- * enough for one of the wanted size, and then cuts: a slice, if these rows lie
- * in one batch, and a joined copy otherwise.
+ * enough for a batch of the wanted size, and then cuts: a slice, if these rows
+ * lie in one batch, and a joined copy otherwise.
  *
- * Happy path:  batch -> behind those that are kept -> (cut -> emitted)* -> at
- *              the end, what is left is emitted, too.
+ * Happy path:  batch -> after the kept ones -> (cut -> emitted)* -> at
+ *              the end, the rest is emitted, too.
  *
- * What can fail: no memory. Joining: data that the host cannot read, or offsets
- *              that point to nothing; splitting looks at no offsets. */
+ * Failures:    no memory. Joining: data that the host cannot read, or offsets
+ *              out of range; splitting looks at no offsets. */
 #include <assert.h>
 #include <errno.h>
 
@@ -28,7 +28,7 @@
 struct piece {
     struct uva__concat_part part;  /* first: those rows; with its link */
     struct ArrowDeviceArray array; /* owns */
-    struct uva__metadata metadata; /* owns: that of the batch */
+    struct uva__metadata metadata; /* owns: the batch's */
     uint64_t since_ns;             /* when it came, if that matters */
     bool noted;                    /* the values of `part` are filled in */
     const char *values[];          /* those; as many as a batch has columns */
@@ -46,7 +46,7 @@ struct rebatch {
     int64_t others;                   /* pieces that could not be noted */
     int64_t largest;                  /* rows of the largest batch so far */
     int64_t guess;    /* rows of unequal size that `bytes_max` is likely to
-                         hold; 0: none was measured */
+                         hold; 0: not measured */
     int64_t last_cut; /* rows of the last batch passed on */
     int64_t measured; /* rows that `concat` has counted, if those were all at
                          the time; otherwise 0 */
@@ -75,7 +75,7 @@ static int64_t smaller_of(int64_t a, int64_t b)
 
 /* ---- pieces ------------------------------------------------------------- */
 
-/* Gives a piece with nothing but its metadata; NULL without memory. */
+/* Gives a piece with only its metadata; NULL without memory. */
 static struct piece *piece_new(struct rebatch *r, const char *metadata)
 {
     struct uva__link *spare = uva__list_pop(&r->spare);
@@ -90,8 +90,8 @@ static struct piece *piece_new(struct rebatch *r, const char *metadata)
     return NULL;
 }
 
-/* Releases what a piece holds, but keeps its memory for another batch: there
- * are never more of them than batches that were joined to one. */
+/* Releases the batch of a piece, but keeps its memory for another batch: there
+ * are never more pieces than batches that were joined to one. */
 static void piece_put(struct rebatch *r, struct piece *piece)
 {
     if (uva_array_is_live(&piece->array))
@@ -178,8 +178,8 @@ static bool rebatch_joins(const struct rebatch *r, int64_t count)
 }
 
 /* Whether the first `count` rows, of one batch, are small enough where they
- * lie: joined, they would have a dictionary of their own, and all items between
- * those of list views, but no bitmap without a null. */
+ * lie: joined, they would have their own dictionary, and all items between the
+ * items of list views, but no bitmap without a null. */
 static bool rebatch_slice_fits(const struct rebatch *r, int64_t count)
 {
     const struct piece *first = piece_first(r);
@@ -242,7 +242,7 @@ static bool rebatch_waits(const struct rebatch *r)
 }
 
 /* Gives the number of rows of the next batch; 0: there are not enough. EINVAL
- * if offsets, views, ids or run ends point to nothing. */
+ * if offsets, views, ids or run ends point out of range. */
 static int rebatch_next(struct rebatch *r, bool final, int64_t *count)
 {
     const int64_t most =
@@ -378,8 +378,8 @@ static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
 
 /* ---- as a transform ----------------------------------------------------- */
 
-/* Notes how many rows make a batch, if all that are kept were measured. Half of
- * it: the next ones may be larger, and to request too few costs little. */
+/* Notes how many rows make a batch, if all kept rows were measured. Half of it:
+ * the next ones may be larger, and to request too few costs little. */
 static void rebatch_guess(struct rebatch *r)
 {
     if (r->measured > 0 && r->bytes_max > 0)

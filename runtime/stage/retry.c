@@ -7,8 +7,9 @@
  *              that are kept are taken -> a delay -> the user's function gives
  *              another stream -> the inlet begins again -> the end.
  *
- * What can fail: the last attempt, or one that is not tried again: its failure
- *              is that of the stream. A stream that cannot go on for the one
+ * Failures: the last attempt, or an attempt that is not tried again: its
+ * failure
+ *              is the stream's. A stream that cannot go on for the one
  *              before it: EBUSY, EINVAL.
  *
  * On cancel:   passed to the producer above at once; a delay ends. A cancel of
@@ -38,7 +39,7 @@ struct retry {
     int32_t attempt;           /* number of streams that were asked for */
     int64_t requested;         /* batches requested above that have not come */
     bool known;                /* the schema of this attempt has come */
-    bool final;                /* a failure now is that of the stream */
+    bool final;                /* a failure now is the stream's */
     bool waits;                /* for the timer */
     struct uva__timer timer;   /* of the delay */
     struct uva__open_object object; /* tracked during a delay */
@@ -127,7 +128,7 @@ static void retry_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
 
 /* ---- another attempt ---------------------------------------------------- */
 
-/* Whether the stream can go on for the one that has failed. */
+/* Whether the stream can go on for the failed one. */
 static int attempt_check(const struct retry *r, struct uva_stream *stream,
                          struct uva_error *error)
 {

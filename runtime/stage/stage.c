@@ -5,7 +5,7 @@
  *              above, its task to the stage)* -> the end -> the inlet is
  *              released, the producer below leaves the source.
  *
- * What can fail: there is no memory for the schema: refused above, and an error
+ * Failures:    there is no memory for the schema: refused above, and an error
  *              below.
  *
  * On cancel:   passed to the producer above at once; no more tasks come. Where

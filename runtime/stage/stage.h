@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The common part of every stage: an inlet for the producer above it, and a
  * source for the producer below. It relays schema, metadata, end, error and
- * cancel; each stage decides what happens to tasks in between. Everything here
- * runs on the loop thread, unless its comment states otherwise. */
+ * cancel; each stage decides about the tasks in between. Everything here runs
+ * on the loop thread, unless its comment states otherwise. */
 #ifndef UVA_STAGE_STAGE_H
 #define UVA_STAGE_STAGE_H
 
@@ -127,7 +127,7 @@ struct uva__kept {
 };
 
 /* Extracts `task`, and keeps the batch. False: there was no memory for it, and
- * it is lost. If the extraction fails, nothing is kept, and the producer above
+ * it is lost. If the extraction fails, no batch is kept, and the producer above
  * reports why. */
 UVA_MUST_CHECK bool uva__stage_keep(struct uva__stage *stage,
                                     struct uva__kept *kept,
@@ -139,11 +139,11 @@ static inline struct uva__task *uva__kept_first(const struct uva__kept *kept)
     return uva__container_of(kept->tasks.head, struct uva__task, link);
 }
 
-/* Gives the oldest batch; NULL: none is kept. Keeps one more. */
+/* Gives the oldest batch; NULL: there is none. Keeps one more. */
 struct uva__task *uva__kept_pop(struct uva__kept *kept);
 void uva__kept_push(struct uva__kept *kept, struct uva__task *task);
 
-/* For uva__source_ops.stop: discards all of them. */
+/* For uva__source_ops.stop: discards the kept batches. */
 void uva__kept_drop(struct uva__kept *kept, struct uva__source *source);
 
 #endif

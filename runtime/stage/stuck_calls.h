@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the jobs of a stage that are inside foreign code, so that those that
- * are abandoned there count as stuck calls of the runtime until they return.
- * Everything here is under a lock of the stage. */
+/* Counts the jobs of a stage that are inside foreign code, so that abandoned
+ * ones count as stuck calls of the runtime until they return. Everything here
+ * is under a lock of the stage. */
 #ifndef UVA_STAGE_STUCK_CALLS_H
 #define UVA_STAGE_STUCK_CALLS_H
 
@@ -10,7 +10,7 @@
 /* All zeroes: no job runs. */
 struct uva__stuck_calls {
     int32_t running; /* jobs that had begun before they were abandoned */
-    bool abandoned;  /* nothing waits for them any more */
+    bool abandoned;  /* no one waits for them any more */
 };
 
 /* A job begins. Returns whether it counts: it does not if the jobs were
@@ -30,7 +30,7 @@ static inline void uva__stuck_calls_leave(struct uva__stuck_calls *calls,
         uva__atomic64_sub(&stats->calls_stuck, 1);
 }
 
-/* Nothing waits for the jobs any more; once. */
+/* No one waits for the jobs any more; once. */
 static inline void uva__stuck_calls_abandon(struct uva__stuck_calls *calls,
                                             struct uva__stats *stats)
 {

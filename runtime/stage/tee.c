@@ -2,15 +2,15 @@
 /* uva_stream_tee(): an inlet with several sources, the branches, one for each
  * stream. The stream that the stage is added to is branch 0; a tee that is
  * added right after another one becomes a branch of that, so that a batch is
- * queued, and counted, once for all of them.
+ * queued, and counted, once for all branches.
  *
  * Happy path:  the first branch starts, and with it the inlet -> (request to
  *              the producer above, its task, which is extracted and shared -> a
  *              part is queued at each branch -> the producer below takes it)*
  *              -> the end, which each branch passes on.
  *
- * What can fail: the producer above: each branch passes the failure on, after
- *              its queued batches. A branch that is too slow, or that gets no
+ * Failures:    the producer above: each branch passes the failure on, after its
+ *              queued batches. A branch that is too slow, or that gets no
  *              memory for its part: it alone.
  *
  * On cancel:   of a branch: its parts are released, and the other branches go
@@ -49,7 +49,7 @@ struct part {
 struct record {
     struct uva__link link; /* while no branch holds a part */
     int64_t holders;       /* branches that hold their part */
-    int64_t bytes;         /* counted once for all of them */
+    int64_t bytes;         /* counted once for all branches */
     struct part parts[];   /* by the number of the branch */
 };
 
@@ -71,7 +71,7 @@ struct branch {
     int64_t held;                /* number of parts */
     int64_t bytes;               /* in them */
     int64_t demand;              /* as of the last pull */
-    struct uva__failure failure; /* its own; code 0: none */
+    struct uva__failure failure; /* its own; code 0: no failure */
 };
 
 struct tee {
@@ -90,7 +90,7 @@ struct tee {
     struct uva__list free;       /* records that are not in use */
     int64_t bytes;               /* in records that are in use */
     int64_t largest;             /* bytes of the largest batch so far;
-                                    INT64_MAX: none has come */
+                                    INT64_MAX: no batch has come */
     int64_t requested;           /* batches requested that have not come */
     bool known;                  /* the schema is */
     struct ArrowSchema schema;   /* owns */
@@ -200,7 +200,7 @@ static bool part_drop(struct branch *b)
 
 /* How many batches count as held by the stream: while the memory of the runtime
  * is used up, its source is refused another one unless that is 0. A branch that
- * may lose batches does not hold up one that waits, or one that holds none. */
+ * may lose batches does not hold up a waiting branch, or an empty one. */
 static int64_t tee_held(const struct tee *t)
 {
     int64_t most = 0, least = INT64_MAX;
@@ -264,8 +264,8 @@ static void branch_drop_old(struct branch *b)
     }
 }
 
-/* Whether the branch takes the next batch. One that waits has room for every
- * batch that is requested. */
+/* Whether the branch takes the next batch. A waiting branch has room for every
+ * requested batch. */
 static bool branch_admits(struct branch *b)
 {
     if (b->closed)
@@ -301,8 +301,8 @@ static int64_t branch_room(const struct branch *b, bool all)
                            t->largest);
 }
 
-/* Requests what the fastest branch wants, as far as those that wait have room
- * for it. */
+/* Requests the batches of the fastest branch, as far as the waiting branches
+ * have room for them. */
 static void tee_request(struct tee *t)
 {
     int64_t wanted = 0, most = INT64_MAX, room;
@@ -326,7 +326,7 @@ static void tee_request(struct tee *t)
     uva__inlet_request(&t->inlet, wanted);
 }
 
-/* Closes a branch, and drops what it holds. */
+/* Closes a branch, and drops its batches. */
 static void branch_end(struct branch *b)
 {
     while (part_drop(b))
@@ -334,8 +334,8 @@ static void branch_end(struct branch *b)
     branch_close(b);
 }
 
-/* Ends the branches that were released without a start; with `all`, those that
- * were not started. */
+/* Ends the branches that were released without a start; with `all`, every
+ * unstarted one. */
 static void tee_end_unstarted(struct tee *t, bool all)
 {
     struct branch *b;
@@ -365,8 +365,8 @@ static int tee_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
     return 0;
 }
 
-/* Gives the branch its part, which shares the data with those of up to
- * `others`; 0: it is the last one. */
+/* Gives the branch its part, which shares the data with up to `others`; 0: it
+ * is the last one. */
 static void branch_give(struct branch *b, struct record *record,
                         const struct uva__batch_info *info,
                         const char *metadata, struct ArrowDeviceArray *array,
@@ -571,8 +571,8 @@ static struct uva__task *branch_take(struct uva__source *source)
     return task;
 }
 
-/* The stop of the last branch waits if a stage above uses a device stream of
- * the consumer's. */
+/* The stop of the last branch waits if a stage above uses the consumer's device
+ * stream. */
 static void branch_stop(struct uva__source *source)
 {
     struct branch *b = branch_at(source);
@@ -586,8 +586,8 @@ static void branch_stop(struct uva__source *source)
     tee_request(b->tee);
 }
 
-/* A start finds branches that have left before it by itself; and the loop may
- * never run again if there is none. */
+/* A start finds branches that have left before it by itself; without a start
+ * the loop may never run again. */
 static void branch_leave(struct uva__source *source)
 {
     struct branch *b = branch_at(source);
@@ -689,8 +689,8 @@ static struct branch *branch_new(const struct uva__source *like,
     return b;
 }
 
-/* Adds a branch (takes it) to a tee that has not started, and otherwise does
- * nothing. */
+/* Adds a branch (takes it) to a tee that has not started; otherwise without
+ * effect. */
 static bool tee_add(struct tee *t, struct branch *b)
 {
     struct branch **end = &t->branches;
@@ -739,8 +739,7 @@ static struct uva__source *tee_make(struct uva__producer *above,
     return &b->source;
 }
 
-/* The tee that has the stream as its first branch, if no stage stands behind
- * that. */
+/* The tee that has the stream as its first branch, if no stage follows that. */
 static struct tee *tee_of(const struct uva_stream *stream)
 {
     const struct uva__producer *tail = stream->tail;

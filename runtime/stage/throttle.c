@@ -5,12 +5,12 @@
  *              -> the producer below takes it. No more batches are requested
  *              than make up one burst.
  *
- * What can fail: there is no memory for a batch. An extraction: the producer
+ * Failures:    there is no memory for a batch. An extraction: the producer
  *              above reports why. Either follows the batches before it.
  *
- * For each rate there is the time at which all that was passed on will have
- * been paid for. A batch goes on when its own price does not move that time
- * further than a burst away, or when nothing is owed. */
+ * Each rate has the time at which all passed batches will have been paid for. A
+ * batch goes on when its own price does not move that time further than a burst
+ * away, or without a debt. */
 #include <assert.h>
 #include <errno.h>
 
@@ -30,7 +30,7 @@ enum { BURSTS_PER_S = 10, SECOND_NS = 1000000000 };
 /* A limit of something a second. */
 struct rate {
     int64_t per_s;    /* 0: no limit */
-    uint64_t paid_ns; /* when all that was passed on will have been paid for */
+    uint64_t paid_ns; /* when all passed batches will have been paid for */
 };
 
 struct throttle {
@@ -182,7 +182,7 @@ static void throttle_conclude(struct throttle *t)
         uva__inlet_conclude(&t->stage.inlet, &t->stage.source);
 }
 
-/* Requests no more than one burst, of what is requested. */
+/* Requests no more than one burst of the demand. */
 static void throttle_request(struct throttle *t, int64_t demand)
 {
     const int64_t used = t->waiting.count + t->requested;

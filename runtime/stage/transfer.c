@@ -31,9 +31,9 @@ static struct transfer *transfer_of(struct uva__ordered_waits *waits)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Moves the array into a copy and begins it. A copy has all of the buffers, of
- * a slice also what lies in front of it, and counts so. If it goes on after its
- * batch was passed on, it is counted until then. */
+/* Moves the array into a copy and begins it. A copy has whole buffers, of a
+ * slice also the rows before it, and counts so. If it goes on after its batch
+ * was passed on, it is counted until then. */
 static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
 {
     struct uva__ordered_waits *waits = &t->waits;
@@ -185,7 +185,7 @@ static void transfer_free(struct uva__stage *stage,
     uva__ordered_waits_fini(&t->waits, allocator);
 }
 
-/* A default stream is that of the context which is current here. */
+/* A default stream belongs to the context which is current here. */
 static int transfer_check(const struct uva__stage_setup *setup,
                           struct uva_error *error)
 {

@@ -8,8 +8,8 @@
  *
  * A run extracts the inputs in order and calls the function, as long as there
  * are inputs, and room for results. It is a job on a compute worker, or, with
- * `on_loop`, part of the loop's turn, where nothing has to be locked. The phase
- * states how far the runs are:
+ * `on_loop`, part of the loop's turn, where no lock is needed. The phase states
+ * how far the runs are:
  *
  *         an input, room, the end, or rows that were kept for too long
  *       .-------------------------------------------------------------.
@@ -22,8 +22,8 @@
  *       v                                 v                           v
  *     STOPPED, from any of these: a run that is in progress discards its input
  *
- * What can fail: an extraction: the producer above reports why. The function,
- *              or a result that does not fit the schema: the error follows the
+ * Failures:    an extraction: the producer above reports why. The function, or
+ *              a result that does not fit the schema: the error follows the
  *              results before it, and no further input is taken. Memory for an
  *              input: it is lost, and the error takes its place.
  *
@@ -50,7 +50,7 @@
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
-/* What a run does next. */
+/* The next step of a run. */
 enum step {
     STEP_NOTHING, /* no input, or no room for results */
     STEP_INPUT,   /* takes the next input */
@@ -81,8 +81,9 @@ struct transform {
     struct uva_transform options; /* owns its ctx */
     struct uva__output output;    /* the schemas */
     struct uva__transform_kind kind;
-    bool sizes_hold; /* inputs were measured, and extraction changes nothing */
-    struct uva_job job;    /* a run on a worker */
+    bool sizes_hold;    /* inputs were measured, and extraction does not change
+                           them */
+    struct uva_job job; /* a run on a worker */
     uint64_t submitted_ns; /* when that was; 0: not timed */
 
     struct {                     /* the run's alone */
@@ -123,7 +124,7 @@ static const struct uva_allocator *allocator_of(const struct transform *t)
     return &t->stage.source.rt->allocator;
 }
 
-/* On the loop thread alone, nothing has to be locked. */
+/* On the loop thread alone, no lock is needed. */
 static void transform_lock(struct transform *t)
 {
     if (!t->options.on_loop)
@@ -231,8 +232,8 @@ static int result_check(struct transform *t, const struct uva_batch *out,
                                bytes, &t->run.error);
 }
 
-/* Notes what became of a result. A failure here fails the stream, also if the
- * function ignores it: a batch is lost, and none follows it. */
+/* Notes the fate of a result. A failure here fails the stream, also if the
+ * function ignores it: a batch is lost, and no batch follows it. */
 static int result_note(struct transform *t, struct uva_batch *out, int code)
 {
     t->run.full = code == EAGAIN;
@@ -346,7 +347,7 @@ static int run_extract(struct transform *t)
     return uva_task_extract(&input->promise, &t->run.batch.data);
 }
 
-/* Calls one of the functions, and gives the code for what it has returned. */
+/* Calls one of the functions, and gives the code for its result. */
 static int run_call(struct transform *t, enum step step)
 {
     const struct uva_transform *options = &t->options;
@@ -502,8 +503,8 @@ static void transform_run(struct transform *t)
         UVA__UNREACHABLE("a running stage keeps the workers alive");
 }
 
-/* Starts a run, if there is something to do and none is in progress; gives how
- * far the runs are. */
+/* Starts a run, if there is work and no run is in progress; gives how far the
+ * runs are. */
 static struct progress transform_advance(struct transform *t)
 {
     struct progress now;
@@ -524,7 +525,7 @@ static struct progress transform_advance(struct transform *t)
 }
 
 /* The end, or a failure, follows the results at hand. Once the runs are over,
- * none touches the failure. */
+ * they do not touch the failure. */
 static void transform_conclude(struct transform *t, const struct progress *now)
 {
     struct uva__stage *stage = &t->stage;
@@ -551,8 +552,8 @@ static void transform_conclude(struct transform *t, const struct progress *now)
     }
 }
 
-/* How many more inputs the demand takes. Without a window of its own the stage
- * requests what the results take that are requested here and not ready. */
+/* How many more inputs the demand takes. Without its own window the stage
+ * requests the inputs of the results that are requested here and not ready. */
 static int64_t transform_room(const struct transform *t, int64_t demand,
                               const struct progress *now)
 {
@@ -601,9 +602,9 @@ static void transform_expire(struct uva__timer *timer)
     uva__producer_wake(t->stage.source.producer);
 }
 
-/* Starts the timer for rows that are kept, if a batch is wanted and none is
- * under way. A run looks at these rows by itself, also if it still waits for a
- * worker, and wakes the loop when it is over. */
+/* Starts the timer for kept rows, if a batch is wanted and none is under way. A
+ * run looks at these rows by itself, also if it still waits for a worker, and
+ * wakes the loop when it is over. */
 static void transform_set_timer(struct transform *t, int64_t demand,
                                 const struct progress *now)
 {
@@ -624,7 +625,7 @@ static void transform_set_timer(struct transform *t, int64_t demand,
                      age_ms < t->kind.wait_ms ? t->kind.wait_ms - age_ms : 0);
 }
 
-/* States what the window holds, and the result that goes first. */
+/* States the bytes in the window, and the result that goes first. */
 static void transform_account(struct transform *t, const struct progress *now)
 {
     struct uva__source *source = &t->stage.source;
@@ -658,7 +659,7 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         uva__inlet_quit(&t->stage.inlet);
 }
 
-/* Gives the next of `slices` slices of the first result, in a slot of its own,
+/* Gives the next of `slices` slices of the first result, in a separate slot,
  * and leaves the other rows in the result. A slice counts its part of the size,
  * as all share the data. NULL without memory. */
 static struct uva__task *result_cut(struct transform *t,

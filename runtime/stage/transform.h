@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stage behind uva_stream_transform(), and behind the stages that are made
- * of it: filter, limit_rows, rebatch. */
+/* The stage of uva_stream_transform(), and of the stages that are made of it:
+ * filter, limit_rows, rebatch. */
 #ifndef UVA_STAGE_TRANSFORM_H
 #define UVA_STAGE_TRANSFORM_H
 
@@ -9,10 +9,10 @@
 /* The rows of a function that keeps and joins batches. */
 struct uva__transform_rows {
     uint64_t since_ns; /* since when the oldest one is kept, by
-                          uva__clock_ns(); 0: none is, or that is not timed */
+                          uva__clock_ns(); 0: empty, or not timed */
     int64_t next;      /* needed for the next batch that it emits */
     int64_t whole;     /* for each batch after that one */
-    int64_t input;     /* in the largest batch so far; 0: none is known */
+    int64_t input;     /* in the largest batch so far; 0: not known */
 };
 
 /* How many inputs `batches` results take, at least, if none is larger than the
@@ -28,7 +28,7 @@ uva__transform_inputs(const struct uva__transform_rows *need, int64_t batches)
     return rows > need->input ? (rows - 1) / need->input + 1 : 1;
 }
 
-/* What makes a stage of a transform. */
+/* The kind of a stage that is made of a transform. */
 struct uva__transform_kind {
     const char *name;   /* static; for errors and logs */
     size_t state_size;  /* of the struct that its ctx points to, which becomes a
@@ -57,12 +57,11 @@ int uva__transform_add(struct uva_stream *stream,
 
 /* Has the call of `batch` or `finish` that got `emitter` fail with `code`,
  * which is not 0, also if that means something else to a transform. Returns the
- * positive code, to be returned. Thread: that of the call. */
+ * positive code, to be returned. Thread: the caller's. */
 int uva__transform_fail(void *emitter, int code);
 
 /* As uva_emit_fn, for the batch that the call has got, and has not changed: if
- * its source has measured it, that is not done again. Thread: that of the call.
- */
+ * its source has measured it, that is not done again. Thread: the caller's. */
 int uva__transform_pass(void *emitter, struct uva_batch *in);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_without_offsets(): a map that copies what has an offset
+/* uva_stream_without_offsets(): a map that copies columns with an offset
  * (arrow/flat). */
 #include <errno.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts what the windows of streams hold, against the limit of a runtime. */
+/* Counts the bytes in the windows of streams, against the limit of a runtime.
+ */
 #include "stream/budget.h"
 
 #include <assert.h>
@@ -79,7 +80,7 @@ static void budget_add(struct uva__rt *rt, int64_t bytes)
         uva__atomic64_store(excess, (uint64_t)-budget_free(rt));
 }
 
-/* What the stream may still use. */
+/* The bytes that the stream may still use. */
 static int64_t account_free(const struct uva__account *account)
 {
     return budget_free(account->rt) + account->front;
@@ -119,8 +120,8 @@ void uva__share_set_held(struct uva__share *share, int64_t batches,
     uva__rt_wake(rt, waiting);
 }
 
-/* Measures what a batch keeps alive, unless that is known: of the batch, or of
- * the parent as a whole. */
+/* Measures the memory that a batch keeps alive, unless that is known: of the
+ * batch, or of the parent as a whole. */
 static void kept_measure(struct uva__share_kept *kept,
                          const struct ArrowSchema *schema,
                          const struct ArrowDeviceArray *array, int64_t ordinal)
@@ -138,7 +139,7 @@ static void kept_measure(struct uva__share_kept *kept,
 }
 
 /* Where the parent is known as a whole, the rows that the window counts are
- * taken for its own; otherwise what lies in front of the batch is. */
+ * taken for its own; otherwise the rows before the batch are. */
 void uva__share_set_front(struct uva__share *share,
                           struct uva__share_kept *kept,
                           const struct ArrowSchema *schema,
@@ -159,8 +160,8 @@ void uva__share_set_front(struct uva__share *share,
         account_set_front(account, share, front);
 }
 
-/* A part of what is free, so that no stream takes all of it; at least one batch
- * if that fits, or if the stream holds none. */
+/* A part of the free memory, so that no stream takes the whole; at least one
+ * batch if that fits, or if the stream holds none. */
 int64_t uva__share_get_room(struct uva__share *share,
                             struct uva__wakeup *wakeup, int64_t room,
                             int64_t largest)

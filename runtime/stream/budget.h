@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory that the windows of a runtime may hold together. Each window
- * states what it holds when the loop runs it; a source that asks for batches is
- * given a fair part of what is free. The batches of one stream have an account,
- * so that each stream may take in one batch while it holds none, however full
- * the budget is. Without a limit there are no accounts, and nothing is counted.
+ * states its bytes when the loop runs it; a source that asks for batches is
+ * given a fair part of the free memory. The batches of one stream have an
+ * account, so that each stream may take in one batch while it holds none,
+ * however full the budget is. Without a limit there are no accounts, and
+ * no bytes are counted.
  *
  * Everything here runs on the loop thread, unless its comment states otherwise.
  */
@@ -14,27 +15,27 @@
 #include "loop/rt.h"
 #include "uvarrow/arrow_abi.h"
 
-/* What the windows of one stream hold. */
+/* The bytes in the windows of one stream. */
 struct uva__account;
 
 /* Batches may keep more alive than their rows: slices of one parent, which
- * lies in memory until the last of them is released. What the oldest batch of a
- * window has beyond the rows that are counted is its *front*. An account counts
- * the largest front of its windows, until none of them holds a batch: those of
+ * lies in memory until the last of them is released. The memory of the oldest
+ * batch of a window beyond its counted rows is its *front*. An account counts
+ * the largest front of its windows, until they hold no batch: the windows of
  * one stream mostly hold slices of the same parent. For the stream itself the
  * front takes no room, as another slice of that parent adds its rows alone. */
 
 /* The part of one window. All zeroes: without an account. */
 struct uva__share {
-    struct uva__account *account; /* counts; NULL: nothing is counted */
+    struct uva__account *account; /* counts; NULL: not counted */
     int64_t batches;              /* as last stated */
     int64_t bytes;                /* as last stated */
 };
 
-/* What was found of the oldest batch. All zeroes: nothing so far. */
+/* The facts about the oldest batch. All zeroes: not known. */
 struct uva__share_kept {
-    int64_t known;  /* of what: the number of a parent (arrow/share.h), or that
-                       of a batch from -1 down; or 0 */
+    int64_t known;  /* of which memory: the number of a parent (arrow/share.h),
+                       or of a batch from -1 down; or 0 */
     int64_t memory; /* bytes that it keeps alive; -1: an unknown format */
 };
 
@@ -84,7 +85,7 @@ static inline void uva__share_keep(struct uva__share *share,
 }
 
 /* How many of `room` more batches the source may ask for, each of `largest`
- * bytes (negative: not known). If there are none, `wakeup` (borrows, until
+ * bytes (negative: not known). If there are no bytes, `wakeup` (borrows, until
  * uva__share_stop()) is posted when there may be some. */
 static inline int64_t uva__share_room(struct uva__share *share,
                                       struct uva__wakeup *wakeup, int64_t room,
@@ -101,8 +102,8 @@ static inline bool uva__share_is_free(const struct uva__share *share)
     return share->account == NULL || uva__share_get_free(share);
 }
 
-/* The window of the source holds nothing any more, and asks for nothing. Its
- * wake-up is not posted after this. */
+/* The window of the source is empty, and asks for no more. Its wake-up is not
+ * posted after this. */
 void uva__share_stop(struct uva__share *share);
 
 /* Whether the budget of a runtime is full. Thread: any. */

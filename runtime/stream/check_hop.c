@@ -110,7 +110,7 @@ static void checked_report(void *ctx, const struct uva_breach *breach)
         return;
     }
     if (!uva__rt_try_acquire(rt))
-        return; /* the host has been promised that nothing calls it */
+        return; /* the host has been promised that no call comes */
     uva__rt_log(rt, level_of(breach->severity), uva__label_text(label),
                 breach->clause, "%s: %s", breach->name, breach->message);
     log_transcript(label, breach);

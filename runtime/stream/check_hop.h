@@ -28,8 +28,8 @@ uva__check_hop_foreign(struct uva__label *label, const char *name,
                        struct ArrowAsyncDeviceStreamHandler *handler,
                        bool printed_layout);
 
-/* Gives the task (borrows) behind the one that a check shows in its place; NULL
- * for a task that is not a check's. Thread: the one that holds it. */
+/* Gives the task (borrows) that a check has replaced by its own; NULL for a
+ * task that is not a check's. Thread: the holder. */
 const struct ArrowAsyncTask *
 uva__check_hop_unwrap(const struct ArrowAsyncTask *task);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures how long a producer waits for its source.
  *
- * Happy path:  a batch is wanted, and there is none: the time of the wait
+ * Happy path:  a batch is wanted, and is not there: the time of the wait
  *              begins -> the batch comes: the wait is over. The timer goes on,
- *              so that a batch starts none: when it fires, it is set anew for
- *              the wait of that moment.
+ *              so that a batch does not start one: when it fires, it is set
+ *              anew for the wait of that moment.
  *
- * What can fail: a limit passes: the producer is aborted.
+ * Failures: a limit passes: the producer is aborted.
  *
  * A loop thread that was busy for long finds the timer due before it sees the
  * batches that have come meanwhile. So the producer first runs a few more
- * times, behind the wake-ups that are queued: each brings such a batch one
- * stage nearer. */
+ * times, after the wake-ups that are queued: each brings such a batch one stage
+ * nearer. */
 #include "stream/deadlines.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ struct uva__deadlines {
     const struct uva__source *source;
     const struct uva__producer_state *state;
     const struct uva__counter *batches; /* that were offered */
-    int64_t limit_ms[LIMITS];           /* 0: none */
+    int64_t limit_ms[LIMITS];           /* 0: no limit */
     struct uva__timer timer;            /* fires when the earliest may pass */
     uint64_t begun_ns;                  /* when the producer has begun, and was
                                            needed; 0: it is not so far */
@@ -84,7 +84,7 @@ static struct uva__deadlines *deadlines_of(struct uva__producer *p)
     return d;
 }
 
-/* Sets those that are not 0. */
+/* Sets the limits that are not 0. */
 static int deadlines_set(struct uva__producer *p, const int64_t ms[LIMITS])
 {
     struct uva__deadlines *d = deadlines_of(p);
@@ -118,14 +118,14 @@ void uva__deadlines_free(struct uva__deadlines *d)
     uva__memory_free(&d->rt->allocator, d, sizeof(*d));
 }
 
-/* ---- what is waited for ------------------------------------------------- */
+/* ---- the waits ----------------------------------------------------------- */
 
 static bool waits_for_schema(const struct uva__deadlines *d)
 {
     return !d->state->schema_known;
 }
 
-/* A handler that accepts nothing now wants no batch, whatever the demand. */
+/* A handler that accepts no call now wants no batch, whatever the demand. */
 static bool waits_for_batch(const struct uva__deadlines *d)
 {
     const struct uva__producer_state *state = d->state;
@@ -142,8 +142,8 @@ static enum limit limit_of_batch(const struct uva__deadlines *d)
                                                            : LIMIT_BETWEEN;
 }
 
-/* What the wait for the schema adds to that for the first batch: a driver may
- * execute a query in either. With a limit of its own it adds nothing. */
+/* The time that the wait for the schema adds to the wait for the first batch: a
+ * driver may execute a query in either. With its own limit it adds no time. */
 static uint64_t opening_ns(const struct uva__deadlines *d)
 {
     return d->offered == 0 && d->limit_ms[LIMIT_OPEN] == 0 &&
@@ -209,7 +209,7 @@ static void limit_choose_busy(const struct uva__deadlines *d, enum limit *first,
     *due_ns = due;
 }
 
-/* Gives the limit that passes first, and when; LIMITS: none does. */
+/* Gives the limit that passes first, and when; LIMITS: no limit does. */
 static enum limit limit_next(const struct uva__deadlines *d, uint64_t *due_ns)
 {
     enum limit first = LIMITS;

@@ -60,8 +60,8 @@ static inline uint64_t uva__demand_take(struct uva__atomic64 *word)
 }
 
 /* Notes that an extraction failed, after its slot is FAILED and before the
- * extraction returns. Thread: the one that claimed it. `_has_failed` returns
- * whether one has failed. Thread: any. */
+ * extraction returns. Thread: the claimer. `_has_failed` returns whether one
+ * has failed. Thread: any. */
 static inline void uva__demand_note_failed(struct uva__atomic64 *word)
 {
     uva__atomic64_or(word, UVA__DEMAND_FAILED);

@@ -5,7 +5,7 @@
  *              item and runs it, without the lock -> the queue is empty: it
  *              ends.
  *
- * What can fail:
+ * Failures:
  * - an item takes long: while others wait, one more runner comes, which starts
  *   after UVA__LIMIT_DISCARD_MS unless the queue is empty before. Items of an
  *   owner that has one running stand aside until that one has returned;
@@ -23,7 +23,7 @@
 
 struct discards {
     struct uva__rt_data data; /* first: how the rt frees it */
-    struct uva__rt *rt;       /* borrows: the one that owns it */
+    struct uva__rt *rt;       /* borrows: its owner */
     struct uva_job job;       /* of the runner that is coming */
     struct uva__futex over;   /* raised, locked, when a runner ends */
 
@@ -67,8 +67,8 @@ static struct discarding *discards_find_locked(const struct discards *d,
     return NULL;
 }
 
-/* Takes the first item of an owner that has none running, and puts those before
- * it aside. NULL if there is none. */
+/* Takes the first item of an owner that has none running, and puts the items
+ * before it aside. NULL without one. */
 static struct uva__discard *discards_take_locked(struct discards *d,
                                                  struct discarding *now)
 {

@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "loop/rt.h"
 
-/* An item: a member of what is discarded. */
+/* An item: a member of the discarded object. */
 struct uva__discard {
     struct uva__link link;
     const void *owner; /* only compared: the stream that the item is of */

@@ -9,18 +9,18 @@
 #include "uvarrow/base.h"
 
 struct uva__failure {
-    int code;                           /* a positive errno, or 0 for none */
+    int code;                           /* a positive errno, or 0 */
     struct uva__failure_detail *detail; /* owns; NULL: only the code is known */
 };
 
 struct uva__failure_detail {
-    struct uva_error error;        /* with an empty text if none is known */
-    struct uva__metadata metadata; /* owns; that of on_error */
+    struct uva_error error;        /* with an empty text if it is not known */
+    struct uva__metadata metadata; /* owns; on_error's */
 };
 
 /* Keeps the first failure: copies `error` (NULL: only `code`) and `metadata`
- * (NULL: what the error states of a vendor, if anything; a malformed block is
- * left out). No effect on one that is set. Thread: any, one at a time. */
+ * (NULL: the vendor's part of the error, if any; a malformed block is left
+ * out). No effect on a failure that is set. Thread: any, one at a time. */
 void uva__failure_set(struct uva__failure *failure,
                       const struct uva_allocator *allocator, int code,
                       const struct uva_error *error, const char *metadata);
@@ -53,7 +53,7 @@ const char *uva__failure_metadata(const struct uva__failure *failure);
 int uva__failure_get(const struct uva__failure *failure,
                      struct uva_error *error);
 
-/* Frees what it owns and clears it. */
+/* Frees its memory and clears it. */
 void uva__failure_fini(struct uva__failure *failure,
                        const struct uva_allocator *allocator);
 

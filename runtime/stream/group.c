@@ -7,10 +7,10 @@
  * Happy path:  add -> the stream ends, and takes its member out -> the last one
  *              posts the wake-up -> the loop calls the user's function.
  *
- * What can fail: a stream; with fail_together it cancels the group.
+ * Failures: a stream; with fail_together it cancels the group.
  *
  * On cancel:   each stream is cancelled, one after the other, without the lock.
- * On close:    of the runtime: its streams end, and those that were not started
+ * On close:    of the runtime: its streams end, and unstarted ones
  *              count as ended. */
 #include <errno.h>
 
@@ -35,11 +35,12 @@ struct uva_group {
 
     struct uva__lock lock;
     struct {
-        struct member *members;   /* owns: those that were not cancelled ... */
-        struct member *cancelled; /* ... and those that were */
+        struct member *members;   /* owns: streams that were not cancelled
+                                     ... */
+        struct member *cancelled; /* ... and cancelled ones */
         bool is_cancelled;        /* the group was */
         struct uva__failure why;  /* set once, with that */
-        uva_closed_fn *fn;        /* of on_done; NULL: none was registered */
+        uva_closed_fn *fn;        /* of on_done; NULL: not registered */
         void *ctx;                /* borrows: its argument */
     } locked;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines that the handlers of consumers, of stages and for foreign producers
- * have in common; each of these handlers is an object of its own. */
+/* The common lines of the handlers of consumers, of stages and for foreign
+ * producers; each of these handlers is a separate object. */
 #include "stream/handler_base.h"
 
 #include <errno.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What our own handlers have in common: how they keep an error that they
- * receive, and what it means when a producer releases them before the end. */
+/* The common part of our handlers: how they keep an error that they receive,
+ * and how they read a release before the end. */
 #ifndef UVA_STREAM_HANDLER_BASE_H
 #define UVA_STREAM_HANDLER_BASE_H
 
 #include "stream/producer.h"
 
 /* For on_error: keeps the error in `failure`, unless it holds one. `driver` is
- * the producer of ours that drives the handler; it knows more of a vendor's
- * error than the arguments can carry. Thread: loop. */
+ * our producer that drives the handler; it knows more of a vendor's error than
+ * the arguments can carry. Thread: loop. */
 void uva__handler_base_keep_error(struct uva__failure *failure,
                                   const struct uva__producer *driver, int code,
                                   const char *message, const char *metadata);
@@ -26,8 +26,8 @@ uva__handler_base_mark_released(struct ArrowAsyncDeviceStreamHandler *handler)
 int uva__handler_base_ended_silently(struct uva_error *error);
 
 /* Whether a failure is that error. It may have come through on_error, which
- * carries a code and a text: a producer may report the same code for a reason
- * of its own, so the text decides. Thread: any. */
+ * carries a code and a text: a producer may report the same code for another
+ * reason, so the text decides. Thread: any. */
 bool uva__handler_base_has_ended_silently(const struct uva__failure *failure);
 
 #endif

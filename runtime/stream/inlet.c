@@ -4,7 +4,7 @@
  * Happy path:  IDLE -> begun: RUNNING -> on_schema -> (request -> task)* -> the
  *              end: ENDED -> the producer above releases the handler.
  *
- * What can fail: the owner refuses the schema, or the producer above reports an
+ * Failures:    the owner refuses the schema, or the producer above reports an
  *              error: the first failure is kept.
  *
  * On cancel:   QUIT, and the producer above is cancelled, or aborted before its
@@ -91,7 +91,7 @@ static void inlet_settle(struct uva__inlet *inlet)
     uva_stream_release(stream);
 }
 
-/* Producers of ours report an end or an error first, unless the handler has
+/* Our producers report an end or an error first, unless the handler has
  * cancelled, or has refused the schema. */
 static void inlet_decide(struct uva__inlet *inlet)
 {
@@ -204,7 +204,7 @@ void uva__inlet_quit(struct uva__inlet *inlet)
     if (inlet->state == UVA__INLET_RUNNING)
         inlet->state = UVA__INLET_QUIT;
     if (inlet->stream != NULL)
-        inlet->stream->tail = NULL; /* its cancel changes nothing any more */
+        inlet->stream->tail = NULL; /* its cancel has no effect any more */
     uva__producer_quit(inlet->above, inlet->handler.producer);
 }
 

@@ -19,11 +19,11 @@
 struct uva__inlet;
 struct uva_stream;
 
-/* What the owner of an inlet does. A static table. */
+/* The functions of the owner of an inlet. A static table. */
 struct uva__inlet_ops {
-    /* moves the schema out, or reads it: what stays there is released. A code
-     * refuses it, and becomes the failure of the inlet, with `error`, unless it
-     * has failed already */
+    /* moves the schema out, or reads it: a schema that stays there is released.
+     * A code refuses it, and becomes the failure of the inlet, with `error`,
+     * unless it has failed already */
     int (*schema)(struct uva__inlet *inlet, struct ArrowSchema *schema,
                   struct uva_error *error);
     /* takes a task, in order, and never after a quit */
@@ -53,33 +53,34 @@ struct uva__inlet {
     struct uva__producer *above;  /* owns while IDLE; NULL: it is released */
     struct uva_stream *stream;    /* a user reference, until the release: the
                                      stream that was given for it, and has its
-                                     end reported; NULL: that of the owner */
+                                     end reported; NULL: the owner's */
     struct uva__source *stopping; /* the source of which the stop waits for the
                                      release; or NULL */
     enum uva__inlet_state state;
-    struct uva__failure failure; /* why not all batches come; code 0: none */
+    struct uva__failure failure; /* why not all batches come; code 0: no
+                                    failure */
 };
 
-/* Sets up an inlet in cleared memory, or one that is RELEASED; takes `above`.
+/* Sets up an inlet in cleared memory, or a RELEASED one; takes `above`.
  * Thread: builder. */
 void uva__inlet_init(struct uva__inlet *inlet, const struct uva__inlet_ops *ops,
                      struct uva__producer *above);
 
-/* Frees what it owns. Thread: any. */
+/* Frees its memory. Thread: any. */
 void uva__inlet_fini(struct uva__inlet *inlet);
 
-/* Has the producer above drive the handler, as a part of what the producer
- * `below` drives, whose priority it gets; ahead of need if `below` does, or
- * with `ahead`. */
+/* Has the producer above drive the handler, as a part of the chain that the
+ * producer `below` drives, whose priority it gets; ahead of need if `below`
+ * does, or with `ahead`. */
 void uva__inlet_begin(struct uva__inlet *inlet,
                       const struct uva__producer *below, bool ahead);
 
-/* The same at the end of a stream, with the hooks of a consumer (NULL: none).
+/* The same at the end of a stream, with the hooks of a consumer (may be NULL).
  */
 void uva__inlet_begin_last(struct uva__inlet *inlet,
                            const struct uva__producer_hooks *hooks, void *ctx);
 
-/* Ends an inlet that is IDLE, for its failure or ECANCELED. It calls none of
+/* Ends an inlet that is IDLE, for its failure or ECANCELED. It does not call
  * the owner's functions. Thread: loop; any, without a stream. */
 void uva__inlet_close(struct uva__inlet *inlet);
 
@@ -114,14 +115,15 @@ void uva__inlet_await(struct uva__inlet *inlet, struct uva__source *source);
 
 /* An extraction has failed with `code`: the reason becomes the failure of
  * `source` once it is known. That is the failure of the inlet, or the code
- * alone if there is none, or if that failure only states that the producer
- * released the handler without an end: then the extraction had failed before.
+ * alone without one, or if that failure only states that the producer released
+ * the handler without an end: then the extraction had failed before.
  * Clauses: ER-12, ER-13. */
 void uva__inlet_fail_extraction(struct uva__inlet *inlet, int code,
                                 struct uva__source *source);
 
 /* All batches that came were passed on: has the end, or the failure, follow
- * them in `source`. No effect on one that has ended or failed, or before. */
+ * them in `source`. No effect on an inlet that has ended or failed, or before.
+ */
 void uva__inlet_conclude(struct uva__inlet *inlet, struct uva__source *source);
 
 /* For uva__source_ops.need: its batches are needed from now on. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts what a place takes in. */
+/* Counts the batches that a place takes in. */
 #include "stream/intake.h"
 
 void uva__intake_init(struct uva__intake *intake,

@@ -46,7 +46,7 @@ int64_t uva__intake_fit(const struct uva__intake *intake, int64_t room,
 int64_t uva__intake_request(struct uva__intake *intake, int64_t demand,
                             int64_t first);
 
-/* States what is held to the budget and to the statistics of `source`. */
+/* States the held bytes to the budget and to the statistics of `source`. */
 void uva__intake_account(const struct uva__intake *intake,
                          struct uva__source *source);
 

@@ -5,8 +5,8 @@
  *              on_next_task)* -> on_next_task(NULL) -> release -> the last task
  *              settled: the memory goes into quarantine.
  *
- * What can fail:
- * - the source fails: reported to the handler behind the batches before it;
+ * Failures:
+ * - the source fails: reported to the handler after the batches before it;
  * - an extraction, a bad request, the owner: reported at once;
  * - no memory for a task: reported at once as ENOMEM.
  *
@@ -35,7 +35,7 @@ _Static_assert(offsetof(struct uva__producer, abi.private_data) == 32,
 _Static_assert(offsetof(struct uva__producer, printed_private_data) == 40,
                "where the printed layout has private_data");
 
-/* ---- what the handler calls, from any thread ---------------------------- */
+/* ---- calls of the handler, from any thread ------------------------------ */
 
 static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
 {
@@ -69,7 +69,8 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
     if (!p->loop->running)
         uva__rt_wake(p->rt, &p->wakeup);
     if (p->observed != 0)
-        uva__observe_request(p, n); /* last: so it costs other calls nothing */
+        uva__observe_request(p, n); /* last: so it costs the other calls no
+                                       time */
 }
 
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
@@ -102,7 +103,7 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
         uva__rt_wake(p->rt, &p->wakeup);
 }
 
-/* ---- what tasks call, from any thread ----------------------------------- */
+/* ---- calls of tasks, from any thread ------------------------------------ */
 
 static void producer_extraction_failed(struct uva__task *task, int code,
                                        const struct uva_error *error)
@@ -243,8 +244,8 @@ static void drain_over(struct uva__timer *timer)
         uva__container_of(timer, struct uva__producer_loop, drain)->producer);
 }
 
-/* Whether its source wakes it as soon as there is anything to do: then a run
- * before that would find nothing. */
+/* Whether its source wakes it as soon as there is work: then a run before that
+ * would be in vain. */
 static bool producer_is_woken(const struct uva__producer *p)
 {
     return p->source->ops->direct && p->observed == 0 && p->deadlines == NULL;
@@ -326,8 +327,8 @@ static void producer_reap_all(struct uva__producer *p)
     producer_note_failed(p);
 }
 
-/* Takes back all unclaimed tasks by `take_back`, and counts those that a
- * foreign handler had. Clauses: G-16. */
+/* Takes back all unclaimed tasks by `take_back`, and counts the foreign
+ * handler's. Clauses: G-16. */
 static int64_t producer_take_back(struct uva__producer *p,
                                   bool (*take_back)(struct uva__task *task))
 {
@@ -374,7 +375,7 @@ static void producer_describe(struct uva__producer *p)
         (void *)(uintptr_t)p->abi.additional_metadata;
 }
 
-/* Makes what on_schema passes on. False: it cannot be had, and the error goes
+/* Makes the arguments of on_schema. False: it cannot be had, and the error goes
  * first. */
 static bool producer_prepare_schema(struct uva__producer *p)
 {
@@ -401,7 +402,7 @@ static int producer_move_schema(struct uva__producer *p)
     return code;
 }
 
-/* Counts a batch that is about to be offered. Rows and bytes of one that is
+/* Counts a batch that is about to be offered. Rows and bytes of a batch that is
  * made at its extraction are counted then, and its slot has no rows. */
 static void producer_count_task(struct uva__producer *p,
                                 const struct uva__task *task)
@@ -481,7 +482,7 @@ static void producer_move_error(struct uva__producer *p)
                       uva__failure_metadata(failure));
 }
 
-/* Stops the source, once: none of its batches is offered any more. */
+/* Stops the source, once: its batches are not offered any more. */
 static void producer_stop_source(struct uva__producer *p)
 {
     if (!p->source->stopped) {
@@ -523,8 +524,8 @@ static void producer_drain(struct uva__producer *p)
     p->loop->state.unsettled = producer_unsettled(p);
 }
 
-/* Stops a source of which nothing more is wanted. False: that takes time, and
- * the move has to wait. */
+/* Stops a source that is not wanted any more. False: that takes time, and the
+ * move has to wait. */
 static bool producer_settle_source(struct uva__producer *p)
 {
     if (uva__producer_state_is_sated(&p->loop->state))
@@ -613,7 +614,7 @@ static void absorb_demand(struct uva__producer *p)
         producer_reap_all(p); /* before the next batch. Clauses: AT-08. */
 }
 
-/* Takes back slots that are over, from the oldest on; searches all of them if
+/* Takes back slots that are over, from the oldest on; searches every slot if
  * the producer waits for each. */
 static void absorb_tasks(struct uva__producer *p)
 {
@@ -642,8 +643,8 @@ static void absorb_source(struct uva__producer *p)
     state->source_error = source->failure.code;
 }
 
-/* Makes moves until none remains, or the quantum is spent; between two turns it
- * only offers tasks. Returns how many it offered. */
+/* Makes moves until no move remains, or the quantum is spent; between two turns
+ * it only offers tasks. Returns how many it offered. */
 static int64_t producer_dispatch(struct uva__producer *p)
 {
     const bool in_turn = uva__rt_in_turn(p->rt);
@@ -719,7 +720,7 @@ static void producer_detach(struct uva__detach_hook *hook)
 }
 
 /* The handler is released, but outstanding tasks may still be extracted: the
- * producer lives until all of them are over, or revoked by a close. */
+ * producer lives until each is over, or revoked by a close. */
 static void producer_linger(struct uva__producer *p)
 {
     producer_reap_all(p);
@@ -793,9 +794,9 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
     return more;
 }
 
-/* Its quantum and the turn's budget apply as in a queued run, and what is left
- * goes to the end of the queue, behind the other streams. The reference is for
- * the wake-up: the run may drop the last other reference. */
+/* Its quantum and the turn's budget apply as in a queued run, and the rest goes
+ * to the end of the queue, after the other streams. The reference is for the
+ * wake-up: the run may drop the last other reference. */
 void uva__producer_run(struct uva__producer *p)
 {
     assert(uva__rt_in_turn(p->rt) && !p->loop->running);
@@ -835,7 +836,7 @@ void uva__producer_request_direct(struct uva__producer *p, int64_t n)
         uva__producer_wake(p);
 }
 
-/* ---- what its owner calls ----------------------------------------------- */
+/* ---- calls of its owner ------------------------------------------------- */
 
 void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)
 {

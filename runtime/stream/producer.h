@@ -5,7 +5,7 @@
  *
  * The object is readable under both layouts that the specification has of the
  * struct: the metadata stands where either has it. Its memory is type-stable,
- * so a late request or cancel is counted and does nothing.
+ * so a late request or cancel is counted and has no effect.
  *
  * Clauses: G-03, G-10. */
 #ifndef UVA_STREAM_PRODUCER_H
@@ -22,14 +22,15 @@ struct uva__deadlines;
 
 /* One map of a producer, with its input schema. */
 struct uva__mapping {
-    struct uva__mapping *next; /* owns: the one that runs after it */
+    struct uva__mapping *next; /* owns: the map that runs after it */
     struct uva_map options;    /* owns its ctx */
     struct ArrowSchema schema; /* owns: of its input, once known */
     struct uva__meter *meter;  /* borrows: the label's */
     int (*batch)(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
-                 struct uva_error *error); /* of `options`, or what times it */
+                 struct uva_error *error); /* of `options`, or a function that
+                                              times it */
     void *ctx;                             /* borrows: of that */
-    struct uva__producer *producer;        /* borrows: the one that has it */
+    struct uva__producer *producer;        /* borrows: its producer */
 };
 
 struct uva__inspector; /* see observe/observe.h */
@@ -38,9 +39,9 @@ struct uva__inspector; /* see observe/observe.h */
  * loop. */
 struct uva__producer_hooks {
     /* takes the array of a task, in place of an on_next_task that extracts it
-     * at once: for a handler of ours, and not called if a checker or an
-     * inspector sees each call, or if extraction may fail. False: it was not
-     * taken, and is offered as usual */
+     * at once: for our handler, and not called if a checker or an inspector
+     * sees each call, or if extraction may fail. False: it was not taken, and
+     * is offered as usual */
     bool (*take)(void *ctx, struct uva__task *task);
     /* the handler is about to be released */
     void (*releasing)(void *ctx);
@@ -87,7 +88,7 @@ struct uva__producer_loop {
     bool ahead;       /* it began before its batches are needed, as
                          loop/permits.h has it */
     bool takes;       /* hooks->take is called */
-    bool to_foreign;  /* hooks->foreign, and nothing of ours before it */
+    bool to_foreign;  /* hooks->foreign, and no handler of ours before it */
     bool starved;     /* between two runs: for a batch */
     bool idle;        /* between two runs: for a request */
     bool cancel_seen; /* a cancel was reported */
@@ -99,7 +100,7 @@ struct uva__producer_loop {
 /* The part that any thread may reach: its memory rests in quarantine when the
  * producer is over. */
 struct uva__producer {
-    struct ArrowAsyncProducer abi; /* what the handler sees */
+    struct ArrowAsyncProducer abi; /* the handler's view */
     void *printed_private_data;    /* of the printed layout: always NULL */
     struct uva__atomic64 demand;   /* see stream/demand.h; from any thread */
     struct uva__wakeup wakeup;     /* posted after a change of the facts; counts
@@ -109,7 +110,8 @@ struct uva__producer {
 
     struct uva__rt *rt;                       /* holds, until its end */
     struct uva__source *source;               /* counts, until its end */
-    const struct uva__task_owner *task_owner; /* static: what tasks call */
+    const struct uva__task_owner *task_owner; /* static: the functions that
+                                                 tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
     struct uva__deadlines *deadlines;         /* owns, until its end; or NULL */
     struct uva__producer_loop *loop;          /* owns: the rest of it; NULL in
@@ -118,8 +120,8 @@ struct uva__producer {
     bool asleep;      /* not begun, or over: a run has no effect; loop */
     bool expensive;   /* extraction may be expensive */
     bool lazy;        /* extraction may fail */
-    uint8_t observed; /* bits UVA__OBSERVED_...: what is reported */
-    struct uva__meter *meter;   /* borrows, until its end: that of the source */
+    uint8_t observed; /* bits UVA__OBSERVED_...: the reports */
+    struct uva__meter *meter;   /* borrows, until its end: the source's */
     struct ArrowSchema *output; /* owns: after the maps, if sizes are measured
                                     at extraction */
 };
@@ -130,12 +132,13 @@ struct uva__producer {
 struct uva__producer *uva__producer_new(struct uva__source *source);
 
 /* Counts. The maker releases its reference to a producer that has not begun;
- * one that has begun releases that reference itself at its end. Thread: any. */
+ * a producer that has begun releases that reference itself at its end. Thread:
+ * any. */
 void uva__producer_acquire(struct uva__producer *producer);
 void uva__producer_release(struct uva__producer *producer);
 
 /* Begins to drive `handler` (borrows, until its release returns). `hooks`
- * (NULL: none) get `ctx`. Thread: loop. */
+ * (may be NULL) get `ctx`. Thread: loop. */
 void uva__producer_begin_driving(struct uva__producer *producer,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks,
@@ -164,8 +167,8 @@ static inline void uva__producer_wake_once(struct uva__producer *producer)
 }
 
 /* Runs the producer at once, unless a run is queued already. For the
- * wake-up of its source, which has nothing else to do for it; the producer may
- * be gone afterwards. Thread: loop, inside a wake-up that is not its own. */
+ * wake-up of its source, which has no other work for it; the producer may be
+ * gone afterwards. Thread: loop, inside a wake-up that is not its own. */
 void uva__producer_run(struct uva__producer *producer);
 
 /* Cancels for the handler's owner: calls the cancel of `seen`, the producer as
@@ -191,8 +194,8 @@ void uva__producer_refuse(struct uva__producer *producer, int code);
  * Clauses: G-16. */
 void uva__producer_revoke(struct uva__producer *producer);
 
-/* Notes the end of one of the steps that its source counts in `stopping`. The
- * last one wakes the producer. Thread: loop. */
+/* Notes the end of a step that its source counts in `stopping`. The last one
+ * wakes the producer. Thread: loop. */
 void uva__producer_end_stop(struct uva__producer *producer);
 
 /* Ends the wait at the end for tasks that other threads extract.
@@ -203,15 +206,15 @@ void uva__producer_end_drain(struct uva__producer *producer);
 void uva__producer_drop_task(struct uva__producer *producer,
                              struct uva__task *task);
 
-/* Whether batches that are ready may be offered between two turns of the
- * host's: a turn would cost system calls, and no code of the user's is called
- * for that. Does not change. Thread: loop. */
+/* Whether ready batches may be offered between two turns of the host: a turn
+ * would cost system calls, and no user code is called for that. Does not
+ * change. Thread: loop. */
 bool uva__producer_is_direct(const struct uva__producer *producer);
 
 /* Requests `n` batches, 0 or more, of such a producer between two turns, for a
- * handler that calls no code of the user's now. Those that are ready are
- * offered before it returns. The loop is woken only if that is not all, and
- * nothing else will wake it. Thread: loop. */
+ * handler that calls no user code now. Ready batches are offered before it
+ * returns. The loop is woken only if more are wanted, and no other event will
+ * wake it. Thread: loop. */
 void uva__producer_request_direct(struct uva__producer *producer, int64_t n);
 
 /* How many batches it has offered. Thread: loop. */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What is attached to the pool. */
+/* The data attached to the pool. */
 struct pool_devices {
     struct uva__pool_data data;   /* first */
     struct uva__devices *devices; /* counts */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gives and takes back the memory of tasks, producers and handlers. Any thread
- * takes slots, under a lock. The loop thread has slots of tasks of its own,
- * without a lock: those in quarantine, which it uses in turn, and those that
- * need none, of which it uses the latest first. All tasks come back to it, and
- * what it does not need goes to the other threads.
+ * takes slots, under a lock. The loop thread has its own slots of tasks,
+ * without a lock: slots in quarantine, which it uses in turn, and slots that
+ * need no quarantine, of which it uses the latest first. All tasks come back to
+ * it, and surplus slots go to the other threads.
  *
  * On close:    the memory stays until the rt is freed. */
 #include "stream/slots.h"
@@ -148,8 +148,8 @@ bool uva__slots_fetch_tasks(struct uva__rt *rt, struct uva__list *out,
     return true;
 }
 
-/* Not inline, nor are slots_spill() and slots_give_reusable(): the path of
- * every batch would have to save registers for them. */
+/* Not inline; slots_spill() and slots_give_reusable() are not, either: the path
+ * of every batch would have to save registers for them. */
 __attribute__((noinline)) static struct uva__task *
 slots_fetch_task(struct uva__rt *rt, struct uva__slab *slab)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of the tasks, the producers and the handlers of one runtime:
  * type-stable slots that are attached to the rt, so that a late call finds a
- * slot of the same kind. Handlers are those that foreign producers call. */
+ * slot of the same kind. Handlers are the objects that foreign producers call.
+ */
 #ifndef UVA_STREAM_SLOTS_H
 #define UVA_STREAM_SLOTS_H
 
@@ -11,7 +12,7 @@
 
 struct uva__producer;
 
-/* The first member of what has a handler for foreign producers. */
+/* The first member of an object with a handler for foreign producers. */
 struct uva__handler_slot {
     struct uva__link in_quarantine; /* or in the free list */
     uint64_t retired_ns;            /* when it was put back */
@@ -30,7 +31,7 @@ UVA_MUST_CHECK bool uva__slots_fetch_tasks(struct uva__rt *rt,
                                            struct uva__list *out, size_t count);
 
 /* Clears a slot that is over, or was not offered, and takes it back. It `rests`
- * if a token may still lead to it. Those that need no rest are taken again
+ * if a token may still lead to it. Slots that need no rest are taken again
  * first, the latest before the others, as they are still in the cache.
  * Thread: loop. */
 void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task,
@@ -47,19 +48,19 @@ void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
 void uva__slots_return_tasks(struct uva__rt *rt, struct uva__list *tasks);
 
 /* Gives an empty slot with a copy of `metadata` (uva__task_take_metadata()),
- * and takes back one that was not offered: that of the loop thread, or, for
- * another thread, out of its list of `empty` ones, which is filled up a few at
- * a time. NULL without memory. Thread: loop, if `empty` is NULL; otherwise the
- * one that has the list. */
+ * and takes back an unoffered one: the loop thread's, or, for another thread,
+ * out of its list of `empty` ones, which is filled up a few at a time. NULL
+ * without memory. Thread: loop, if `empty` is NULL; otherwise the owner of the
+ * list. */
 struct uva__task *uva__slots_new_task(struct uva__rt *rt,
                                       struct uva__list *empty,
                                       const char *metadata);
 void uva__slots_end_task(struct uva__rt *rt, struct uva__list *empty,
                          struct uva__task *task);
 
-/* Called after slots were put back: gives the surplus of those in quarantine to
- * other threads, and all that need none once there are many. So few slots
- * circulate, and these stay in the cache. Thread: loop. */
+/* Called after slots were put back: gives the surplus of quarantined slots to
+ * other threads, and all others once there are many. So few slots circulate,
+ * and these stay in the cache. Thread: loop. */
 void uva__slots_trim_tasks(struct uva__rt *rt);
 
 /* Gives the memory of a producer, an old one's or cleared, with a cleared

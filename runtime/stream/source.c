@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The common part of all sources: initialising and freeing it, and what a chain
- * of them uses and waits for. */
+/* The common part of all sources: initialising and freeing it, and the needs
+ * and waits of a chain of them. */
 #include "stream/source.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a producer gets its batches: a source of the user's, or a stage with
- * another producer above it. A source states facts; the producer decides when
- * it calls its handler with them. Everything here runs on the loop thread,
- * unless its comment states otherwise. */
+/* The origin of a producer's batches: a user's source, or a stage with another
+ * producer above it. A source states facts; the producer decides when it calls
+ * its handler with them. Everything here runs on the loop thread, unless its
+ * comment states otherwise. */
 #ifndef UVA_STREAM_SOURCE_H
 #define UVA_STREAM_SOURCE_H
 
@@ -14,7 +14,7 @@
 
 struct uva__source;
 
-/* What each kind of source does. All functions but `need`, `above` and
+/* The functions of a kind of source. All functions but `need`, `above` and
  * `busy_ns` are mandatory. */
 struct uva__source_ops {
     const char *name; /* "from_async"... */
@@ -37,12 +37,12 @@ struct uva__source_ops {
     void (*leave)(struct uva__source *source);
     /* Its batches are needed from now on, after its producer began ahead: it
      * has the producers above it know. Once, after its start, and not after its
-     * stop. NULL: it takes no turn, and nothing above it does. */
+     * stop. NULL: it takes no turn, and no source above it does. */
     void (*need)(struct uva__source *source);
     /* Gives the source above a stage that has started, from which its next
      * batch has to come; NULL: it does not. No function: the user's source. */
     const struct uva__source *(*above)(const struct uva__source *source);
-    /* Gives how long calls of the user's source have taken so far, with one
+    /* Gives how long calls of the user's source have taken so far, with a call
      * that runs at `now_ns`, and whether one does. No function: it is not
      * measured. */
     uint64_t (*busy_ns)(const struct uva__source *source, uint64_t now_ns,
@@ -50,12 +50,11 @@ struct uva__source_ops {
     bool pulls_inline; /* pull itself makes the batches, whenever it is called
                         */
     bool direct; /* pull and take may be called between two turns: they call no
-                    code of the user's; after the start a wake-up comes for the
-                    schema, and after a pull for the next batch, or for the end
-                  */
+                    user code; after the start a wake-up comes for the schema,
+                    and after a pull for the next batch, or for the end */
 };
 
-/* What the extraction of a batch does. Clauses: G-17. */
+/* The work of the extraction of a batch. Clauses: G-17. */
 enum uva__extraction {
     UVA__EXTRACTION_MOVES,    /* the data is there */
     UVA__EXTRACTION_MAKES,    /* it makes the data, and may fail */
@@ -65,8 +64,8 @@ enum uva__extraction {
 /* Part of every source: the facts, and the producer to wake. */
 struct uva__source {
     const struct uva__source_ops *ops; /* static */
-    const char *name;                  /* static: that of `ops`, or of what they
-                                          work for; in logs and reports */
+    const char *name;                  /* static: of `ops`, or of the stage that
+                                          they work for; in logs and reports */
     struct uva__rt *rt;                /* counts, until leave */
     struct uva__label *label;          /* counts; NULL: of no stream */
     struct uva__meter *meter;          /* borrows: the label's */
@@ -81,11 +80,11 @@ struct uva__source {
     bool schema_known;             /* it has arrived */
     bool stopped;                  /* no more batches are wanted */
     bool ended;                    /* no batch follows those */
-    bool uses_stream;  /* it uses a device stream of the consumer's */
+    bool uses_stream;              /* it uses the consumer's device stream */
     uint32_t stopping; /* steps of its stop that have not ended: the producer
                           waits for them */
-    struct uva__failure failure; /* follows those batches; code 0: none */
-    struct uva__share share;     /* of what its window holds */
+    struct uva__failure failure; /* follows those batches; code 0: no failure */
+    struct uva__share share;     /* of the batches in its window */
 };
 
 /* Sets up the common part, which holds a reference to the rt. */
@@ -93,15 +92,15 @@ void uva__source_init(struct uva__source *source,
                       const struct uva__source_ops *ops, struct uva__rt *rt);
 
 /* Keeps the facts known before the first batch: moves `schema` in, copies the
- * metadata of the producer that it comes from. 0; ENOMEM, and nothing was
+ * metadata of the producer that it comes from. 0; ENOMEM, and no argument was
  * taken. Thread: loop. */
 UVA_MUST_CHECK int
 uva__source_take_schema(struct uva__source *source,
                         const struct ArrowAsyncProducer *from,
                         struct ArrowSchema *schema);
 
-/* States what the source holds, for the budget of the runtime and the
- * statistics. Thread: loop. */
+/* States the source's bytes, for the budget of the runtime and the statistics.
+ * Thread: loop. */
 static inline void uva__source_hold(struct uva__source *source, int64_t batches,
                                     int64_t bytes)
 {
@@ -109,16 +108,17 @@ static inline void uva__source_hold(struct uva__source *source, int64_t batches,
     uva__meter_hold(source->meter, batches, bytes);
 }
 
-/* Frees what the common part owns, and releases the rt. Thread: any. */
+/* Frees the memory of the common part, and releases the rt. Thread: any. */
 void uva__source_fini(struct uva__source *source);
 
-/* Returns whether the source, or one above it that it has started, uses a
- * device stream of the consumer's. Thread: loop. */
+/* Returns whether the source, or a started one above it, uses the consumer's
+ * device stream. Thread: loop. */
 bool uva__source_uses_stream(const struct uva__source *source);
 
-/* What a source waits for that has started and gives no batch: what its meter
- * shows, or that of the source above it, for which it waits. As a fact, and in
- * the words of an error; sets `*name` to the name of the source that does wait.
+/* The wait of a source that has started and gives no batch: as its meter shows
+ * it, or the meter of the source above it, for which it waits. As a fact, and
+ * in the words of an error; sets `*name` to the name of the source that does
+ * wait.
  * Thread: loop. */
 enum uva_waiting uva__source_waiting(const struct uva__source *source,
                                      const char **name);

@@ -4,9 +4,9 @@
  * Happy path:  built -> started -> (loop) begun -> done -> its last holder
  *              releases it: freed.
  *
- * What can fail:
+ * Failures:
  * - building: kept, and returned by the start;
- * - the start: nothing has happened, it may be released.
+ * - the start: without effect, it may be released.
  *
  * On cancel:   a latch is set and the loop woken; the consumer does the rest.
  * On drop:     a cancel without callbacks. */
@@ -88,7 +88,7 @@ static void stream_free(struct uva__wakeup *wakeup)
     uva__failure_fini(&s->why, allocator);
     uva__failure_fini(&s->result, allocator);
     if (s->label != NULL)
-        uva__label_release(s->label); /* the stream lies behind it */
+        uva__label_release(s->label); /* the stream follows it */
     else
         uva__memory_free(allocator, s, sizeof(*s));
     uva__atomic64_sub(&rt->stats.streams_held, 1);
@@ -98,7 +98,7 @@ static void stream_free(struct uva__wakeup *wakeup)
 _Static_assert(_Alignof(struct uva_stream) <= _Alignof(struct uva__label),
                "it lies behind its label");
 
-/* The sink lies behind its stream, if it has room there. */
+/* The sink follows its stream, if it has room there. */
 static bool sink_lies_behind(const struct uva__sink_ops *ops)
 {
     return ops->size <= UVA__STREAM_SINK_ROOM && !ops->shared;
@@ -289,7 +289,7 @@ int uva_stream_set_priority(struct uva_stream *stream, int32_t priority)
     return code;
 }
 
-/* Reports to the trace what happened to the stream as a whole. */
+/* Reports to the trace the events of the stream as a whole. */
 static void stream_note(struct uva_stream *s, const char *name, int64_t value)
 {
     if (s->label != NULL)
@@ -519,7 +519,7 @@ struct uva_stream *uva_stream_acquire(struct uva_stream *stream)
 void uva_stream_release(struct uva_stream *stream)
 {
     if (!stream_is_usable(stream))
-        return; /* a forked child must not free what its parent uses */
+        return; /* a forked child must not free its parent's objects */
     if (uva__atomic64_sub(&stream->holders, 1) == 1 &&
         uva__atomic64_load(&stream->state) == UVA__STREAM_STARTED &&
         stream->sink->ops->cancel_without_holder)

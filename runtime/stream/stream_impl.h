@@ -19,13 +19,13 @@ struct uva__sink {
 struct uva__sink_ops {
     const char *name; /* "for_each"... */
     size_t size;      /* of its object, which begins with the sink */
-    bool shared;      /* two threads use it: it gets cache lines of its own */
+    bool shared;      /* two threads use it: it gets its own cache lines */
     /* Attaches its handler to stream->tail; on the loop. */
     void (*begin)(struct uva_stream *stream);
-    /* Handles what threads have posted: a cancel, a resume, a drop, a request
-     * for a batch; on the loop, also after the end. */
+    /* Handles the posts of threads: a cancel, a resume, a drop, a request for a
+     * batch; on the loop, also after the end. */
     void (*on_wakeup)(struct uva_stream *stream);
-    /* Frees what it owns, but for its memory; any thread. */
+    /* Frees its objects, without its memory; any thread. */
     void (*free)(struct uva_stream *stream);
     bool cancel_without_holder; /* the release of its last holder cancels it */
 };
@@ -44,12 +44,12 @@ enum uva__cancel_latch {
     UVA__CANCEL_LATCH_SET
 };
 
-/* Bytes behind a stream: for its sink, if that is small. */
+/* Bytes after a stream: for its sink, if that is small. */
 enum { UVA__STREAM_SINK_ROOM = 464 };
 
 /* Notes the end of a stream. Part of its owner's object. */
 struct uva__end_watch {
-    struct uva__end_watch *next; /* borrows: another one of the stream */
+    struct uva__end_watch *next; /* borrows: another watch of the stream */
     /* the stream has ended, or was freed without a start; the last use of the
      * watch. `failure` is NULL if it is complete, was cancelled, or never ran.
      * Any thread */
@@ -57,7 +57,7 @@ struct uva__end_watch {
                   const struct uva__failure *failure);
 };
 
-/* Lies behind its label, in one block, unless it has failed when it is made. */
+/* Follows its label, in one block, unless it has failed when it is made. */
 struct uva_stream {
     struct uva__rt *rt; /* counts; NULL: a static stream that failed */
     struct uva__atomic64 holders; /* the user's */
@@ -65,16 +65,15 @@ struct uva_stream {
     struct uva__atomic64 latch;   /* enum uva__cancel_latch */
     struct uva__atomic64 resumed; /* 1: a resume that is not used up */
     struct uva__atomic64 verdict; /* once done: 0 or the code of `result` */
-    struct uva__wakeup
-        wakeup; /* posted by all of the above; counted by holders, posts, and
-                   the stream itself while it runs */
+    struct uva__wakeup wakeup; /* posted by all these; counted by holders, posts
+                                  and the running stream */
 
     struct uva__atomic_ptr watches; /* borrows: the first uva__end_watch; the
                                        stream itself once it has ended */
 
     struct uva__failure sticky; /* the first error of building */
-    struct uva__failure why;    /* of the cancel; behind the latch */
-    struct uva__failure result; /* of the run; behind the verdict */
+    struct uva__failure why;    /* of the cancel; guarded by the latch */
+    struct uva__failure result; /* of the run; guarded by the verdict */
     struct uva__label *label;   /* counts: the name; NULL: it has failed */
     int32_t priority;           /* of its jobs; builder */
     bool device_data; /* batches may be ones the host cannot read; builder */
@@ -106,7 +105,7 @@ struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
  * can be added, cannot. Thread: builder. */
 struct uva_stream *uva__stream_failed_like(const struct uva_stream *stream);
 
-/* The name of the stream, as long as it lives; NULL for none. Thread: any. */
+/* The name of the stream, as long as it lives; may be NULL. Thread: any. */
 static inline const char *uva__stream_name(const struct uva_stream *stream)
 {
     return uva__label_text(stream->label);
@@ -141,7 +140,7 @@ UVA_MUST_CHECK int uva__stream_may_start(const struct uva_stream *stream,
 
 /* Makes the sink of a stream that may start, in cleared memory.
  * uva__stream_start() follows, or uva__stream_discard_sink(). 0; ENOMEM, or
- * what uva__stream_may_start() returns. Thread: builder. */
+ * the code of uva__stream_may_start(). Thread: builder. */
 UVA_MUST_CHECK int uva__stream_make_sink(struct uva_stream *stream,
                                          const struct uva__sink_ops *ops,
                                          struct uva_error *error);
@@ -150,7 +149,7 @@ UVA_MUST_CHECK int uva__stream_make_sink(struct uva_stream *stream,
 void uva__stream_discard_sink(struct uva_stream *stream);
 
 /* Starts the stream with its sink, which it discards on failure. 0; EBUSY,
- * ESHUTDOWN, or what uva__stream_may_start() returns. Thread: builder. */
+ * ESHUTDOWN, or the code of uva__stream_may_start(). Thread: builder. */
 UVA_MUST_CHECK int uva__stream_start(struct uva_stream *stream,
                                      struct uva_error *error);
 
@@ -192,8 +191,8 @@ const struct uva__failure *
 uva__stream_cancelled(const struct uva_stream *stream);
 
 /* The consumer has reported the outcome: the stream runs no more and holds
- * nothing open. `code` is 0 for success; `error` is copied (NULL: only the code
- * is known). Releases its reference to itself, so `stream` may be gone.
+ * no object open. `code` is 0 for success; `error` is copied (NULL: only the
+ * code is known). Releases its reference to itself, so `stream` may be gone.
  * Thread: loop. */
 void uva__stream_done(struct uva_stream *stream, int code,
                       const struct uva_error *error);

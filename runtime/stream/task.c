@@ -4,7 +4,7 @@
  * Happy path:  fill -> offer (HELD) -> claim (EXTRACTING) -> data made, maps
  *              run -> settle (DONE); the loop reaps the slot.
  *
- * What can fail:
+ * Failures:
  * - making the data, or a map: FAILED; the loop reads why and ends the stream;
  * - a second or late extraction: EINVAL or ECANCELED, `out` as it was; a late
  *   discard is no error.
@@ -140,7 +140,7 @@ static inline void task_settle(struct uva__task *task,
 
     if (uva__atomic64_peek(&task->state) & UVA__TASK_COUNTED)
         uva__stats_end_task(&producer->rt->stats, here);
-    /* Only the loop sets a watch, so none is set during its own turn. */
+    /* Only the loop sets a watch, so no watch is set during its own turn. */
     if (uva__task_state_settle(&task->state, state, here))
         producer_notify(producer);
 }
@@ -171,7 +171,7 @@ static void task_count_bytes(struct uva__meter *meter,
 }
 
 /* Counts rows that extraction has made: `here` is whether this is a turn of the
- * stream's loop, which has counters of its own. */
+ * stream's loop, which has its own counters. */
 static inline void task_count_rows(struct uva__meter *meter, bool here,
                                    int64_t rows)
 {
@@ -295,14 +295,14 @@ static void task_count_mapped(struct uva__meter *meter, bool here)
         uva__counter_add_shared(&meter->shared.batches, 1);
 }
 
-/* Clears what no map sets; for a batch on the stack. */
+/* Clears the members that no map sets; for a batch on the stack. */
 static void batch_begin(struct uva_batch *batch)
 {
     memset(batch->reserved, 0, sizeof(batch->reserved));
 }
 
 /* Runs the maps of the producer over the batch in `in`. The output of each is
- * the input of the next, and the last one writes `out`: nothing is copied in
+ * the input of the next, and the last one writes `out`: without copies in
  * between. */
 static int task_map(const struct uva__task *task, struct mapped *in,
                     struct ArrowDeviceArray *out, struct uva_error *error)
@@ -379,8 +379,8 @@ static int task_give(struct uva__task *task, struct ArrowDeviceArray *out)
     return 0;
 }
 
-/* Whether nothing is left that a discard could discard: the task was revoked,
- * or its slot serves another one. Clauses: AT-04. */
+/* Whether a discard has no object left: the task was revoked, or its slot
+ * serves another one. Clauses: AT-04. */
 static bool task_is_gone(const struct uva__task *task, uint64_t generation,
                          int code)
 {
@@ -448,7 +448,7 @@ int uva__task_extract_first(struct ArrowAsyncTask *self,
     return 0;
 }
 
-/* The slot of a task of ours, which the checker of any hop on the way may have
+/* The slot of our task, which the checker of any hop on the way may have
  * wrapped; NULL for a foreign one. */
 static const struct uva__task *task_behind(const struct ArrowAsyncTask *task)
 {

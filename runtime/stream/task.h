@@ -21,7 +21,7 @@
 struct uva__producer;
 struct uva__task;
 
-/* What a task calls on its producer, only when an extraction fails or a watch
+/* The calls of a task on its producer, only when an extraction fails or a watch
  * ends. */
 struct uva__task_owner {
     /* the extraction of a claimed task failed: keeps why, and settles it. By
@@ -46,7 +46,7 @@ struct uva__task {
     struct uva__atomic64 state;     /* see stream/task_state.h */
     struct uva__link link;          /* in the free list, or among offered
                                        tasks */
-    struct uva__producer *producer; /* borrows: the one that offers it */
+    struct uva__producer *producer; /* borrows: its producer */
     struct uva__batch_info info;    /* its metadata may lie in `room` */
     bool is_lazy;                   /* `lazy` holds, not `array` */
     bool dropped;                   /* never offered, only discarded; loop */
@@ -72,9 +72,9 @@ _Static_assert(offsetof(struct uva__task, no_rows) ==
                    offsetof(struct uva__task, array.array.length),
                "rows are counted without a look at is_lazy");
 
-/* Fills a free slot with a promise. `metadata` is copied (NULL: none); a
- * malformed block is left out. 0; ENOMEM, and nothing was taken. Thread: the
- * one that fills the slot. */
+/* Fills a free slot with a promise. `metadata` is copied (may be NULL); a
+ * malformed block is left out. 0; ENOMEM, and no argument was taken. Thread:
+ * the filler of the slot. */
 UVA_MUST_CHECK int uva__task_fill_lazy(struct uva__task *task,
                                        const struct uva_allocator *allocator,
                                        const struct uva__lazy *lazy,
@@ -87,8 +87,7 @@ uva__task_copy_metadata(struct uva__task *task,
                         const char *metadata);
 
 /* Copies `metadata` into a free slot, as above; the caller fills in the array,
- * the ordinal and the size. 0 or ENOMEM. Thread: the one that fills the slot.
- */
+ * the ordinal and the size. 0 or ENOMEM. Thread: the filler of the slot. */
 UVA_MUST_CHECK static inline int
 uva__task_take_metadata(struct uva__task *task,
                         const struct uva_allocator *allocator,
@@ -100,20 +99,20 @@ uva__task_take_metadata(struct uva__task *task,
 }
 
 /* Fills a free slot with the array of `entry` (takes it) and the facts about
- * it; metadata in `room` (NULL: none is there) is copied. Thread: the one that
- * fills the slot. */
+ * it; metadata in `room` (may be NULL) is copied. Thread: the filler of the
+ * slot. */
 void uva__task_fill_loose(struct uva__task *task,
                           struct uva__loose_batch *entry, const char *room);
 
 /* Makes a filled slot extractable, and gives the task to offer. `to_foreign`:
- * to a handler of the user's, so the statistics count it until it is over.
+ * to a user's handler, so the statistics count it until it is over.
  * Thread: loop. */
 void uva__task_offer(struct uva__task *task, bool to_foreign,
                      struct ArrowAsyncTask *out);
 
-/* Counts a task of ours, of a producer of `rt`, that was offered to a handler
- * of ours and is about to be passed on to one of the user's. No effect if it
- * was taken back. Thread: the one that passes it on. */
+/* Counts our task, of a producer of `rt`, that was offered to our handler and
+ * is about to be passed on to a user's handler. No effect if it was taken back.
+ * Thread: the one that passes it on. */
 void uva__task_give(struct uva__rt *rt, const struct ArrowAsyncTask *task);
 
 /* The state now. Thread: any. */
@@ -156,7 +155,7 @@ bool uva__task_revoke(struct uva__task *task);
 bool uva__task_orphan(struct uva__task *task);
 
 /* Discards a task without using its data, for every task must be extracted or
- * discarded: one of ours is revoked, unless it was extracted; a foreign one is
+ * discarded: our task is revoked, unless it was extracted; a foreign one is
  * extracted without an output. Thread: any. Clauses: AT-02. */
 void uva__task_drop(struct ArrowAsyncTask *task);
 
@@ -164,7 +163,7 @@ void uva__task_drop(struct ArrowAsyncTask *task);
  */
 void uva__task_discard(struct uva__task *task);
 
-/* Frees what the slot owns besides its data: metadata that did not fit, and the
+/* Frees the slot's memory besides its data: metadata that did not fit, and the
  * error of a failed extraction. Thread: loop. */
 void uva__task_free_texts(struct uva__task *task,
                           const struct uva_allocator *allocator);
@@ -183,16 +182,15 @@ static inline void uva__task_clear(struct uva__task *task,
 }
 
 /* Ends a claim or a discard. It is the last access to the slot; the producer is
- * accessed afterwards only if the task is watched. Thread: the one that claimed
- * it. */
+ * accessed afterwards only if the task is watched. Thread: the claimer. */
 void uva__task_settle(struct uva__task *task, enum uva__task_state state);
 
 /* Called in place of the function of a map that is timed, with its struct
- * uva__mapping as the ctx. Thread: the one that extracts. */
+ * uva__mapping as the ctx. Thread: the extracting one. */
 int uva__task_map_timed(void *ctx, struct uva_batch *in,
                         struct ArrowDeviceArray *out, struct uva_error *error);
 
-/* The function of every task of ours (AT-*). Thread: any. */
+/* The function of all our tasks (AT-*). Thread: any. */
 int uva__task_extract(struct ArrowAsyncTask *self,
                       struct ArrowDeviceArray *out);
 
@@ -204,38 +202,38 @@ static inline bool uva__task_is_ours(const struct ArrowAsyncTask *task)
     return task->extract_data == uva__task_extract;
 }
 
-/* Extracts a task of ours with a producer that is not lazy: it has its data.
- * False, and nothing was done: uva_task_extract() has the reason, or extracts
- * it. Thread: any. */
+/* Extracts our task with a producer that is not lazy: it has its data. False,
+ * without effect: uva_task_extract() has the reason, or extracts it.
+ * Thread: any. */
 bool uva__task_extract_plain(const struct ArrowAsyncTask *task,
                              struct ArrowDeviceArray *out);
 
 /* Extracts inside the callback that brings the task, for a handler that has not
- * passed it on: no other claim is possible, so none is made. A foreign task is
- * extracted as usual. Thread: loop. */
+ * passed it on: no other claim is possible, so no claim is made. A foreign task
+ * is extracted as usual. Thread: loop. */
 int uva__task_extract_first(struct ArrowAsyncTask *self,
                             struct ArrowDeviceArray *out);
 
-/* What is known of a task before its extraction. */
+/* The facts about a task before its extraction. */
 enum uva__task_kind {
     UVA__TASK_FOREIGN,
     UVA__TASK_OURS,          /* its extraction may run on the loop thread */
     UVA__TASK_OURS_EXPENSIVE /* and this one's may not */
 };
 
-/* The kind of a task, which the checker may have wrapped. A task of ours is
- * valid until it is extracted, whatever ends before that. Thread: the one that
- * is inside the callback that brings the task. */
+/* The kind of a task, which the checker may have wrapped. Our task is valid
+ * until it is extracted, whatever ends before that. Thread: the one that is
+ * inside the callback that brings the task. */
 enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task);
 
-/* What is known of a task of ours before its extraction. Borrows, until then.
+/* The facts about our task before its extraction. Borrows, until then.
  * Thread: the one that is inside the callback that brings the task. */
 const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task);
 
-/* The ordinal of a task of ours before its extraction. Thread: any. */
+/* The ordinal of our task before its extraction. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 
-/* The size of the data of a task of ours, as far as known, as windows count it.
+/* The size of the data of our task, as far as known, as windows count it.
  * Thread: loop, while it is being offered. */
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task);
 

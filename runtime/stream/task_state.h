@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a task's slot in one atomic: which thread may access it, the
  * generation of its content, and whether the loop watches for its end.
- * stream/task.c defines what the slot holds, and what a claim is for. */
+ * stream/task.c defines the content of a slot, and the purpose of a claim. */
 #ifndef UVA_STREAM_TASK_STATE_H
 #define UVA_STREAM_TASK_STATE_H
 
@@ -36,7 +36,7 @@ enum { UVA__TASK_GENERATION_SHIFT = 8 };
 #define UVA__TASK_GENERATIONS ((uint64_t)0xffffff)
 
 /* Makes a filled slot claimable, once; gives the generation that a claim must
- * name. `flags`: COUNTED, or none. Thread: loop. */
+ * name. `flags`: COUNTED, or 0. Thread: loop. */
 static inline uint64_t uva__task_state_offer(struct uva__atomic64 *state,
                                              uint64_t flags)
 {
@@ -118,8 +118,7 @@ static inline int uva__task_state_claim(struct uva__atomic64 *state,
 
 /* Ends a claim or a discard: the caller's last access to the slot. True if the
  * task was watched: the caller then posts the producer and releases a reference
- * to it. `alone`: no watch can be set meanwhile. Thread: the one that claimed
- * it. */
+ * to it. `alone`: no watch can be set meanwhile. Thread: the claimer. */
 static inline bool uva__task_state_settle(struct uva__atomic64 *state,
                                           enum uva__task_state as, bool alone)
 {
@@ -147,7 +146,7 @@ static inline bool uva__task_state_notify(struct uva__atomic64 *state)
 }
 
 /* Revokes an unclaimed task. True if the caller must discard it now, and, if it
- * is `*counted`, takes it out of the statistics. `flags`: ORPHAN, or none.
+ * is `*counted`, takes it out of the statistics. `flags`: ORPHAN, or 0.
  * Thread: any. */
 static inline bool uva__task_state_take_back(struct uva__atomic64 *state,
                                              uint64_t generation,

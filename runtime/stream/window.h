@@ -16,8 +16,8 @@ static inline int64_t uva__window_size(int64_t bytes)
     return bytes < UVA__WINDOW_SIZE_MAX ? bytes : UVA__WINDOW_SIZE_MAX;
 }
 
-/* In `refill` of a window without a size of its own: batches are requested as
- * they are requested here, and none ahead. */
+/* In `refill` of a window without its own size: batches are requested as they
+ * are requested here, without read-ahead. */
 #define UVA__WINDOW_FOLLOWS (-1)
 
 /* A window with its defaults in place: 64 batches, 32 MiB, refill at half.
@@ -26,14 +26,14 @@ static inline int64_t uva__window_size(int64_t bytes)
 UVA_MUST_CHECK int uva__window_complete(const struct uva_window *given,
                                         struct uva_window *out);
 
-/* The same for a stage that reads nothing ahead by default: without a number of
+/* The same for a stage without read-ahead by default: without a number of
  * batches the window follows the requests. Thread: any. */
 UVA_MUST_CHECK int uva__window_follow(const struct uva_window *given,
                                       struct uva_window *out);
 
 /* How many may be in flight while `demand` batches are requested: a window of
- * one never runs ahead, a larger one by all but one, and one that follows by
- * none. Thread: any.
+ * one never runs ahead, a larger one by all but one, and a following one not at
+ * all. Thread: any.
  * Clauses: AP-29. */
 int64_t uva__window_allowed(const struct uva_window *window, int64_t demand);
 
@@ -45,7 +45,7 @@ int64_t uva__window_room(const struct uva_window *window, int64_t demand,
 /* How many of `room` more batches fit, by their size, into a window that holds
  * `bytes` and in which `asked` more batches are expected: each of them counts
  * as much as the `largest` batch seen; 0: no size is known, and all fit. One
- * batch always fits into a window that holds nothing. Thread: any. */
+ * batch always fits into an empty window. Thread: any. */
 int64_t uva__window_fit(const struct uva_window *window, int64_t room,
                         int64_t bytes, int64_t asked, int64_t largest);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scheme://host[:port][/path][?parameters], and nothing else. */
+/* Strictly scheme://host[:port][/path][?parameters]. */
 #include "address.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct parts {
     size_t size;
     const char *host; /* of `host_size` bytes */
     size_t host_size;
-    const char *port; /* of `port_size` bytes; NULL: none */
+    const char *port; /* of `port_size` bytes; may be NULL */
     size_t port_size;
     const char *rest; /* path and parameters */
 };

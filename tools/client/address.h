@@ -17,8 +17,8 @@ struct uva__address {
 };
 
 /* Takes a URL of http or https apart. Returns 0, and `address` is freed by
- * uva__address_fini(); EINVAL with an error for one that is malformed, has a
- * user in it or a fragment; ENOMEM. Thread: any. */
+ * uva__address_fini(); EINVAL with an error if it is malformed, has a user in
+ * it or a fragment; ENOMEM. Thread: any. */
 UVA_MUST_CHECK int uva__address_init(struct uva__address *address,
                                      const char *url, struct uva_error *error);
 

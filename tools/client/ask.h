@@ -7,11 +7,10 @@
 #include "bytes.h"
 #include "options.h"
 
-/* Writes the request for what `options` state: a GET of the address, or, with a
- * query, a POST of JSON with it and its parameters. Returns 0 and gives `out`;
- * EINVAL for a query or a parameter that is not UTF-8, and a token that is
- * none; ENOMEM; the error of the system if the token cannot be read. Thread:
- * any. */
+/* Writes the request of `options`: a GET of the address, or, with a query, a
+ * POST of JSON with it and its parameters. Returns 0 and gives `out`; EINVAL
+ * for a query or a parameter that is not UTF-8, and an invalid token; ENOMEM;
+ * the error of the system if the token cannot be read. Thread: any. */
 UVA_MUST_CHECK int uva__ask_write(const struct uva__address *address,
                                   const struct uva__options *options,
                                   struct uva__bytes *out,

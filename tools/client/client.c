@@ -5,7 +5,7 @@
  * Happy path:  names resolved -> connected -> request written -> (part of the
  *              body -> feed)* -> the answer is complete -> the feed has ended
  *              -> the stream has ended, and releases its socket -> all closed.
- * What can fail: each of these. The reason is in `error` before the feed ends
+ * Failures:    each of these. The reason is in `error` before the feed ends
  *              without its last byte, which fails the stream after its rows.
  * Back-pressure: the feed is full: the connection is not read.
  * On cancel:   the stream releases its socket: all is closed. */
@@ -27,7 +27,7 @@
 #include "uvarrow/io.h"
 #include "uvarrow/runtime.h"
 
-/* The pair of sockets, and the connection with all that precedes it. */
+/* The pair of sockets, and the connection with all steps that precede it. */
 enum { USERS = 3 };
 
 struct client {

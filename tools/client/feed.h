@@ -2,7 +2,7 @@
 /* Bytes of a body, framing removed, for a stream that reads a socket: one end
  * of a pair of sockets, the other of which the stream reads.
  *
- * The last byte is held back until all of them have come: so a stream is not
+ * The last byte is held back until the others have come: so a stream is not
  * complete before the answer is. */
 #ifndef UVA_CLIENT_FEED_H
 #define UVA_CLIENT_FEED_H
@@ -28,11 +28,11 @@ struct uva__feed {
     char held;                      /* the last byte so far, if any */
     bool has_held;
     bool is_full;  /* on_room follows */
-    bool is_ended; /* nothing more is written */
+    bool is_ended; /* no more is written */
 };
 
 /* Makes a pair, with `other` for the stream. Returns 0, and both must be
- * closed; an errno, and neither. Thread: loop, as all here. */
+ * closed; an errno, and both are closed. Thread: loop, as all here. */
 UVA_MUST_CHECK int uva__feed_open(struct uva__feed *feed, uv_pipe_t *other,
                                   uv_loop_t *loop,
                                   const struct uva__feed_events *events);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The callbacks of llhttp keep their arguments. They return -1 once the
- * reply has failed. A body ends with its last chunk, at its length, or, if it
- * states neither, with the connection. */
+ * reply has failed. A body ends with its last chunk, at its length, or, without
+ * both, with the connection. */
 #include "reply.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define HEAD_MOST 65536 /* bytes of heads and of trailers */
 #define TEXT_MOST 65536 /* bytes of a body that explains */
-#define NAME_MOST 32    /* longer names are none that are looked at */
+#define NAME_MOST 32    /* longer names are not looked at */
 
 static const char *const NAMES[UVA__REPLY_FIELDS] = {
     [UVA__REPLY_TYPE] = "content-type",

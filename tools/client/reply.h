@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An answer of HTTP, which llhttp reads: a body with Arrow IPC, or the reason
- * why there is none. */
+ * for its lack. */
 #ifndef UVA_CLIENT_REPLY_H
 #define UVA_CLIENT_REPLY_H
 
@@ -15,7 +15,7 @@ enum uva__reply_phase {
     UVA__REPLY_HEAD = 0, /* of this answer, or of one with a status of 1xx */
     UVA__REPLY_ROWS,     /* in the body, which has rows */
     UVA__REPLY_TEXT,     /* in the body, which explains the status */
-    UVA__REPLY_COMPLETE, /* all of the rows were read */
+    UVA__REPLY_COMPLETE, /* all rows were read */
     UVA__REPLY_FAILED    /* see `error` */
 };
 
@@ -50,7 +50,7 @@ struct uva__reply {
 void uva__reply_init(struct uva__reply *reply, uva__reply_body_fn *on_body,
                      void *ctx);
 
-/* Reads bytes. Behind COMPLETE or FAILED, there is nothing to read. */
+/* Reads bytes. After COMPLETE or FAILED, there are no bytes to read. */
 void uva__reply_feed(struct uva__reply *reply, const char *data, size_t size);
 
 /* The connection has ended, for the reason `why`, or NULL. It is COMPLETE or

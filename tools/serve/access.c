@@ -83,7 +83,7 @@ bool uva__access_has_token(const struct uva__access *access,
 /* ---- the host ------------------------------------------------------------ */
 
 /* Splits "name:port" or "[address]:port". Returns the length of the name, and
- * in `port` what follows the colon, or NULL. */
+ * in `port` the text after the colon, or NULL. */
 static size_t split(const char *host, const char **port)
 {
     size_t size = host[0] == '[' ? strcspn(host, "]") : strcspn(host, ":");
@@ -92,11 +92,12 @@ static size_t split(const char *host, const char **port)
         size++;
     *port = host[size] == ':' ? host + size + 1 : NULL;
     if (*port == NULL && host[size] != '\0')
-        size = 0; /* neither */
+        size = 0; /* not a name and not a port */
     return size;
 }
 
-/* Whether `host` is the configured `name`, with any port if that has none. */
+/* Whether `host` is the configured `name`, with any port if that has no port.
+ */
 static bool is_host(const char *host, const char *name)
 {
     const char *port, *given;
@@ -107,7 +108,7 @@ static bool is_host(const char *host, const char *name)
     return port == NULL || (given != NULL && strcmp(port, given) == 0);
 }
 
-/* An address of either family as one of IPv6. Returns the port. */
+/* An address of either family as an IPv6 address. Returns the port. */
 static int address_read(const struct sockaddr_storage *address,
                         struct in6_addr *out)
 {
@@ -124,8 +125,8 @@ static int address_read(const struct sockaddr_storage *address,
 }
 
 /* Whether the first `size` bytes of `host` are an address, and which. There are
- * many ways to write one of IPv6, and a socket of IPv6 may have clients of the
- * other family. */
+ * many ways to write an IPv6 address, and a socket of IPv6 may have clients of
+ * the other family. */
 static bool address_parse(const char *host, size_t size, struct in6_addr *out)
 {
     const bool is_6 = host[0] == '[' && host[size - 1] == ']';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which requests are answered at all. Against programs elsewhere: a token.
  * Against pages of other sites, which the user's own browser runs: the Host of
- * a request must be a name of this server (a name that an attacker's DNS points
- * here is none), and its Origin this server's own, or allowed. */
+ * a request must be a name of this server (not a name that an attacker's DNS
+ * points here), and its Origin this server's own, or allowed. */
 #ifndef UVA_SERVE_ACCESS_H
 #define UVA_SERVE_ACCESS_H
 
@@ -17,7 +17,7 @@
 
 /* The configuration. */
 struct uva__access {
-    char *token;                         /* owns; NULL: none */
+    char *token;                         /* owns; may be NULL */
     const char *hosts[UVA__ACCESS_MOST]; /* borrows: NAME or NAME:PORT */
     size_t n_hosts;                      /* number of these */
     char origins[UVA__ACCESS_MOST][UVA__ORIGIN_ROOM]; /* sites that may read */
@@ -35,14 +35,14 @@ UVA_MUST_CHECK int uva__access_load(struct uva__access *access,
 void uva__access_fini(struct uva__access *access);
 
 /* Returns the site of another page that the request states and that may read
- * the answer; NULL: there is none, or it was not read to its end. It is the
- * request's text. */
+ * the answer; NULL: not stated, or not read to its end. It is the request's
+ * text. */
 const char *uva__access_origin(const struct uva__access *access,
                                const struct uva__request *request);
 
 /* Returns 0 if the request of `connection` may come from where it does.
  * Otherwise the status to refuse it with, and in `why` the reason. In both
- * cases gives, in `origin`, what uva__access_origin() returns. */
+ * cases gives, in `origin`, the result of uva__access_origin(). */
 int uva__access_check(const struct uva__access *access,
                       const struct uva__connection *connection,
                       const char **origin, const char **why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client has sent is escaped: a line is a line, and no terminal is
+/* Bytes of a client are escaped: a line is a line, and no terminal is
  * controlled by it. */
 #define _GNU_SOURCE
 #include "access_log.h"

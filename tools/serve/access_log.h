@@ -4,8 +4,9 @@
  *     2026-01-31T12:00:00Z 127.0.0.1 GET /query 200 170321 12.345 whole 17
  *
  * time, client, method, path, status, bytes of the body, milliseconds, whether
- * it was cut, the number of the query or "-", and in quotes what cut it, unless
- * the client left. Parameters are left out, as they may hold secrets. */
+ * it was cut, the number of the query or "-", and in quotes the cause of the
+ * cut, unless the client left. Parameters are left out, as they may hold
+ * secrets. */
 #ifndef UVA_SERVE_ACCESS_LOG_H
 #define UVA_SERVE_ACCESS_LOG_H
 
@@ -28,9 +29,9 @@ UVA_MUST_CHECK int uva__access_log_open(struct uva__access_log *log,
                                         const struct uva__output_events *events,
                                         struct uva_error *error);
 
-/* Writes to the file that is at `path` now, and is made if there is none: what
- * rotates logs has moved the other one. Returns 0; an errno, and nothing has
- * changed; ENOTSUP for what is no file. */
+/* Writes to the file that is at `path` now, and is made if it is missing: the
+ * rotation of logs has moved the other one. Returns 0; an errno, without a
+ * change; ENOTSUP for a path that is no file. */
 UVA_MUST_CHECK int uva__access_log_reopen(struct uva__access_log *log,
                                           const char *path);
 

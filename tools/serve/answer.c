@@ -104,9 +104,9 @@ static void details_read(const char *metadata, struct details *out)
     }
 }
 
-/* Gives the text of a failure with all of the driver's message, of which the
- * library has cut the end; to be freed. NULL: nothing was cut, or there is no
- * memory. */
+/* Gives the text of a failure with the driver's whole message, of which the
+ * library has cut the end; to be freed. NULL: not cut, or there is no memory.
+ */
 static char *whole_text(const struct uva_outcome *outcome)
 {
     const char *const cut = outcome->error.message;
@@ -133,8 +133,8 @@ static char *whole_text(const struct uva_outcome *outcome)
     return text;
 }
 
-/* Whether the limit of the answer has passed, and not one of the database's or
- * of the wait for a connection. */
+/* Whether the limit of the answer has passed, and not a limit of the database
+ * or of the wait for a connection. */
 static bool outcome_is_late(const struct uva_outcome *outcome)
 {
     struct uva_bytes status;

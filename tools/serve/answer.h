@@ -2,11 +2,12 @@
 /* The answer to a query: a stream on one side, a connection on the other.
  *
  * Happy path:  the rights are few -> stream starts -> schema -> first batch:
- * head and schema sent -> (batch sent)* -> done -> end sent. What fails:  the
- * question of rights; the query, before its first batch: an error with a
- * status; later: the body is cut. The client leaves: the stream is dropped,
- * which cancels the query. Limits:      no batch is taken while much waits to
- * be written, so the query stands still with its client. */
+ *              head and schema sent -> (batch sent)* -> done -> end sent.
+ *              Failures: the question of rights; the query, before its first
+ *              batch: an error with a status; later: the body is cut. The
+ *              client leaves: the stream is dropped, which cancels the query.
+ *              Limits: no batch is taken while much waits to be written, so the
+ *              query stands still with its client. */
 #ifndef UVA_SERVE_ANSWER_H
 #define UVA_SERVE_ANSWER_H
 
@@ -25,9 +26,9 @@
 
 struct uva__answers;
 
-/* One that is under way. */
+/* An answer under way. */
 struct uva__answer {
-    struct uva__answers *answers;         /* borrows: all of them */
+    struct uva__answers *answers;         /* borrows: the list of all answers */
     struct uva__answer *next;             /* in their list */
     struct uva__answer **previous;        /* the pointer to this one */
     struct uva__connection *connection;   /* borrows, until it is gone */
@@ -40,14 +41,14 @@ struct uva__answer {
     int64_t rows;         /* sent so far */
     int64_t bytes;        /* the same of the body */
     uint64_t begun;       /* by uv_hrtime() */
-    struct uva_error why; /* of the answer itself; code 0: none */
+    struct uva_error why; /* of the answer itself; code 0: no error */
     bool has_begun;       /* the head was sent */
-    bool is_paused;       /* the client takes nothing at the moment */
+    bool is_paused;       /* the client does not read at the moment */
 };
 
 /* Why an answer was cut, for a client that has seen its begin. */
 struct uva__cut {
-    int64_t id;     /* of the answer; 0: none was cut */
+    int64_t id;     /* of the answer; 0: not cut */
     char text[256]; /* the text of the failure, as far as it fits */
 };
 

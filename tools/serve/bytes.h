@@ -14,7 +14,7 @@ struct uva__bytes {
     size_t room; /* with it */
 };
 
-/* Appends. Returns 0 or ENOMEM, and then nothing has changed. Thread: any. */
+/* Appends. Returns 0 or ENOMEM, then without a change. Thread: any. */
 UVA_MUST_CHECK int uva__bytes_add(struct uva__bytes *bytes, const void *data,
                                   size_t size);
 

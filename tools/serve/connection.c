@@ -18,7 +18,7 @@
 /* Input that waits while a request is answered. */
 #define INPUT_MOST 65536
 
-/* Bytes to be written above which nothing more is taken. */
+/* Bytes to be written above which no more are taken. */
 #define QUEUE_MOST 262144
 
 /* Time for a request that was sent before its connection had been idle for as
@@ -531,8 +531,8 @@ static void request_step(struct uva__connection *c)
     }
 }
 
-/* Whether a step would read something. Behind its head a request may
- * have no body. */
+/* Whether a step would read something. After its head a request may have no
+ * body. */
 static bool connection_can_step(const struct uva__connection *c)
 {
     return c->phase == UVA__CONNECTION_READING &&
@@ -575,9 +575,9 @@ static void on_data(struct uva__transport *transport, const char *data,
     }
 }
 
-/* A client that has ended its side during an answer, or before one that is not
- * given at once, is taken for gone: a close looks no different. Other requests
- * that were sent before are answered. */
+/* A client that has ended its side during an answer, or before a later one, is
+ * taken for gone: a close looks no different. Other requests that were sent
+ * before are answered. */
 static void on_end(struct uva__transport *transport, int code)
 {
     struct uva__connection *c = connection_of(transport);

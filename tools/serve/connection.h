@@ -4,9 +4,9 @@
  *
  * Happy path:  open -> (head -> on_head -> body -> on_request -> answer)* ->
  *              the client closes -> closed.
- * What fails:  a malformed request and one above a limit get an error and a
- *              close; a client that leaves during an answer, or takes nothing
- *              of it, is closed at once, and the answer's on_gone is called.
+ * Failures:    a malformed request and a request above a limit get an error and
+ *              a close; a client that leaves during an answer, or does not read
+ *              it, is closed at once, and the answer's on_gone is called.
  * At the end:  a connection that we close ends our side first, and reads on
  *              for a moment: a close with unread bytes would be a reset, which
  *              can destroy the last answer. */
@@ -31,8 +31,8 @@ struct uva__answered {
     int status;                               /* of the answer */
     int64_t bytes;                            /* of its body */
     int64_t ns;    /* from the first byte of the request */
-    bool is_whole; /* all of the answer was handed to the system or its queue */
-    int64_t query; /* the number of the query that it answers; 0: none */
+    bool is_whole; /* the whole answer was handed to the system or its queue */
+    int64_t query; /* the number of its query; 0: no query */
     const char
         *why; /* borrows: the cause of a cut; NULL: the client, or none */
 };
@@ -45,7 +45,7 @@ struct uva__connection_handler {
     /* A request is there: answer it, now or later. */
     void (*on_request)(void *ctx, struct uva__connection *connection);
     /* Returns another site that may read the answer to a request that is
-     * malformed or late, or NULL. NULL: none may. */
+     * malformed or late, or NULL. NULL: no one may. */
     const char *(*origin_of)(void *ctx,
                              const struct uva__connection *connection);
     /* A request was answered, wholly or in part. NULL: no call. */
@@ -69,7 +69,7 @@ struct uva__connections {
     const struct uva__limits *limits; /* borrows */
     struct uva__tls *tls;             /* borrows; NULL: plain */
     struct uva__connection_handler handler;
-    struct uva__connection *first;      /* list of those that are open */
+    struct uva__connection *first;      /* list of the open ones */
     struct uva__connection_stats stats; /* as above */
     bool is_draining;                   /* no next request */
     /* a connection has left the list; and has been freed */
@@ -78,12 +78,12 @@ struct uva__connections {
     void (*on_freed)(struct uva__connections *all);
 };
 
-/* What an answer that is not given at once is called for. Neither is called
- * after uva__connection_end() or uva__connection_cut(). */
+/* The calls for an answer that is not given at once. They are not called after
+ * uva__connection_end() or uva__connection_cut(). */
 struct uva__answer_events {
     /* more can be sent */
     void (*on_writable)(void *ctx);
-    /* the connection has ended: nothing can be sent. The last call. */
+    /* the connection has ended: no byte can be sent. The last call. */
     void (*on_gone)(void *ctx);
     void *ctx; /* borrows, until the end, the cut or on_gone */
 };
@@ -98,7 +98,7 @@ enum uva__connection_phase {
 /* A connection. */
 struct uva__connection {
     struct uva__transport transport;   /* first */
-    struct uva__connections *all;      /* borrows: those of the server */
+    struct uva__connections *all;      /* borrows: the server's */
     struct uva__connection *next;      /* in its list */
     struct uva__connection **previous; /* the pointer to this one */
     uv_timer_t timer;                  /* limits the present wait */
@@ -113,15 +113,15 @@ struct uva__connection {
     uint64_t begun;   /* time of the request's first byte */
     int64_t answered; /* requests so far */
     int64_t bytes;    /* of the present answer's body */
-    int status;       /* of the present answer; 0: none */
-    int64_t query;    /* that it answers, for the log; 0: none */
+    int status;       /* of the present answer; 0: no answer */
+    int64_t query;    /* of the answer, for the log; 0: no query */
     bool is_spare;    /* there are too many connections beside it */
     bool is_chunked;  /* the present answer */
     bool is_headless; /* its request was HEAD: no body is sent */
     bool keeps_alive; /* after the present answer */
     bool is_working;  /* inside the loop over the input */
     bool was_full;    /* on_writable is due */
-    bool has_ended;   /* the client sends nothing more */
+    bool has_ended;   /* the client sends no more */
     char peer[64];    /* its address */
 };
 
@@ -132,7 +132,7 @@ UVA_MUST_CHECK int uva__connection_accept(struct uva__connections *all,
                                           uv_loop_t *loop, int fd,
                                           bool is_spare);
 
-/* Answers the request with all of a body (copied; NULL: none). `more` are
+/* Answers the request with a whole body (copied; may be NULL). `more` are
  * further lines of the head, or NULL; `origin` is a site that may read it, or
  * NULL. */
 void uva__connection_answer(struct uva__connection *connection, int status,

@@ -39,7 +39,7 @@ static char **list_find(struct uva__database_list *list, const char *key,
     return NULL;
 }
 
-/* A driver obeys the last value of a key, so nothing may be set twice. */
+/* A driver obeys the last value of a key, so no key may be set twice. */
 int uva__database_add(struct uva__database_list *list, const char *text,
                       struct uva_error *error)
 {
@@ -57,7 +57,7 @@ int uva__database_add(struct uva__database_list *list, const char *text,
 }
 
 static const struct {
-    const char *name;   /* is in that of the driver's file */
+    const char *name;   /* is in the name of the driver's file */
     const char *driver; /* ADBC_INFO_DRIVER_NAME */
 } KINDS[] = {
     [UVA__KIND_SQLITE] = {"sqlite", "ADBC SQLite Driver"},
@@ -65,8 +65,8 @@ static const struct {
     [UVA__KIND_POSTGRESQL] = {"postgres", "ADBC PostgreSQL Driver"},
 };
 
-/* Whether the driver is that of a database: it has stated so, is named so, or
- * by a URI. */
+/* Whether the driver is a database's: it has stated so, is named so, or by a
+ * URI. */
 static bool is_for(const struct uva__database *database, enum uva__kind kind)
 {
     const char *driver = database->driver, *name = KINDS[kind].name;
@@ -143,7 +143,7 @@ static bool sqlite_is_memory(const char *uri)
     return false;
 }
 
-/* SQLite obeys the last mode of a URI, and ignores what follows a "#". */
+/* SQLite obeys the last mode of a URI, and ignores the text after a "#". */
 static int sqlite_uri_add(struct uva__database *database,
                           struct uva_error *error)
 {
@@ -204,9 +204,9 @@ static int option_set_if_new(struct uva__database *database, const char *key,
                : 0;
 }
 
-/* Its configuration is that of all connections: one query could take all
- * threads, or end the process by a log that cannot be written. Without the last
- * option queries read and write files of this machine. */
+/* Its configuration is for all connections: one query could take all threads,
+ * or end the process by a log that cannot be written. Without the last option
+ * queries read and write files of this machine. */
 static int duckdb_add(struct uva__database *database, const char *key,
                       struct uva_error *error)
 {
@@ -226,7 +226,7 @@ static int duckdb_add(struct uva__database *database, const char *key,
 }
 
 /* Its transactions can be read-only whatever a query states, which the pool
- * sees to: nothing of the URI is touched. */
+ * sees to: the URI stays as it is. */
 static int postgresql_add(struct uva__database *database,
                           struct uva_error *error)
 {

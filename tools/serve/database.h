@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which database the server asks: a driver and its options, as the command line
- * names them, and how it is opened so that nothing can be changed in it. */
+ * names them, and how it is opened so that it cannot be changed. */
 #ifndef UVA_SERVE_DATABASE_H
 #define UVA_SERVE_DATABASE_H
 
@@ -33,7 +33,7 @@ struct uva__database {
     struct uva__database_list options;     /* of the database */
     struct uva__database_list connections; /* of each connection */
     struct uva__database_list statements;  /* of each statement */
-    struct uva__database_list plain;       /* of those that are no query */
+    struct uva__database_list plain;       /* of texts that are no query */
 };
 
 /* Adds a "KEY=VALUE" with a new key. Returns 0; EINVAL or ENOMEM with an
@@ -97,7 +97,7 @@ bool uva__database_needs_rights(const struct uva__database *database);
 int uva__database_check(const struct uva__database *database, const char *sql,
                         bool may_write, const char **why);
 
-/* Returns what is set on the statement of a query: key, value, ..., NULL, which
+/* Returns the options of the statement of a query: key, value, ..., NULL, which
  * the database owns. */
 const char *const *
 uva__database_query_options(const struct uva__database *database,

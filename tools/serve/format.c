@@ -86,7 +86,7 @@ static int entry_fit(const struct entry *entry, const char *type)
     return entry->size == 3 && strncmp(entry->type, "*/*", 3) == 0;
 }
 
-/* The weight of a type is that of the entry that fits it best. */
+/* The best fitting entry gives the weight of a type. */
 static int weight_of(const char *accept, const char *type)
 {
     int best = 0, weight = 0;

@@ -20,7 +20,7 @@ const char *uva__format_type(enum uva__rows format);
 UVA_MUST_CHECK int uva__format_find(const char *name, enum uva__rows *out);
 
 /* Picks the format that an Accept header likes best. NULL: the default. Returns
- * 0; ENOENT if it accepts none. */
+ * 0; ENOENT if it accepts no format. */
 UVA_MUST_CHECK int uva__format_accepted(const char *accept,
                                         enum uva__rows *out);
 

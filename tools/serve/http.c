@@ -37,8 +37,8 @@ static void on_handle_closed(uv_handle_t *handle)
 /* ---- accepting ----------------------------------------------------------- */
 
 /* Too many connections, or no memory for this one: answers 503 before it was
- * asked. What has come is read: a close with unread bytes is a reset, which can
- * destroy the answer. */
+ * asked. Received bytes are read: a close with unread bytes is a reset, which
+ * can destroy the answer. */
 static void http_refuse(struct uva__http *http, int fd)
 {
     static const char text[] = "HTTP/1.1 503 Service Unavailable\r\n"
@@ -55,8 +55,8 @@ static void http_refuse(struct uva__http *http, int fd)
     (void)close(fd);
 }
 
-/* Takes the descriptor of a connection. Of those too many, one at a time is
- * asked what it wants, so that the server shows its state. */
+/* Takes the descriptor of a connection. Of too many connections, one at a time
+ * is read, so that the server shows its state. */
 static void http_take(struct uva__http *http, int fd, bool is_spare)
 {
     const int64_t normal = http->all.stats.connections - (http->spare != NULL);
@@ -79,8 +79,8 @@ static void http_take(struct uva__http *http, int fd, bool is_spare)
     http_refuse(http, fd);
 }
 
-/* Accepts one connection by the descriptor in reserve, or by that of a spare
- * one that is silent. */
+/* Accepts one connection by the descriptor in reserve, or by the descriptor of
+ * a spare connection that is silent. */
 static void http_accept_spare(struct uva__http *http)
 {
     int fd;
@@ -95,9 +95,9 @@ static void http_accept_spare(struct uva__http *http)
         http_take(http, fd, true);
 }
 
-/* An error that lasts is one of the process or the system. It would be reported
- * again at once, so nothing listens until a timer ends, or the spare connection
- * does. */
+/* A lasting error is an error of the process or the system. It would be
+ * reported again at once, so the server does not listen until a timer ends, or
+ * the spare connection does. */
 static void http_pause(struct uva__http *http, int code)
 {
     if (!http->is_starved)
@@ -108,8 +108,8 @@ static void http_pause(struct uva__http *http, int code)
     (void)uv_timer_start(&http->pause, on_pause_over, RETRY_MS, 0);
 }
 
-/* Whether the error is one of the connection that waited, which is gone: what
- * Linux reports of its network is among these. */
+/* Whether the error belongs to the waiting connection, which is gone: Linux
+ * reports errors of its network in this way. */
 static bool is_passing(int code)
 {
     static const int CODES[] = {

@@ -4,9 +4,9 @@
  *
  * Too many:    one connection beyond the limit at a time is the spare one: it
  *              has a moment for one request, so that /health can be asked. The
- *              next one takes its place if that one has sent nothing so far, or
+ *              next one takes its place if that one has sent no byte so far, or
  *              has its answer, and is answered 503 unread otherwise.
- * What fails:  an error of accept() that is no connection's own, such as no
+ * Failures:    an error of accept() that is no connection's own, such as no
  *              descriptor, stops the listening for a moment; the spare
  *              connection is then accepted by a descriptor in reserve. */
 #ifndef UVA_SERVE_HTTP_H
@@ -26,7 +26,7 @@ struct uva__http_handler {
     /* No connection can be accepted, by an errno; called once until one can be
      * again. */
     void (*on_starved)(void *ctx, int code);
-    /* The last call, after uva__http_drain(): nothing is open. */
+    /* The last call, after uva__http_drain(): no handle is open. */
     void (*on_closed)(void *ctx);
     void *ctx; /* borrows, until on_closed: of these two */
 };
@@ -45,8 +45,8 @@ struct uva__http {
 };
 
 /* Listens at an address. Returns 0: to be closed; otherwise an errno with an
- * error, and there is nothing to undo once the loop has run. Thread: loop, as
- * all here. */
+ * error, without anything to undo once the loop has run. Thread: loop, as all
+ * here. */
 UVA_MUST_CHECK int uva__http_open(struct uva__http *http, uv_loop_t *loop,
                                   const struct sockaddr *address,
                                   struct uva__tls *tls,

@@ -40,7 +40,7 @@ static bool number_read(const char *text, size_t size, uint64_t *out)
     return *end == '\0';
 }
 
-/* An address of four bytes: the last number fills those that are left. */
+/* An address of four bytes: the last number fills the remaining ones. */
 static int four_read(const char *host, char *out, size_t room)
 {
     uint64_t value = 0, number = 0;
@@ -147,7 +147,7 @@ static int lower_copy(const char *text, size_t size, char *out, size_t room)
     return 0;
 }
 
-/* Of a name nothing is changed but its case; what begins with a bracket, or
+/* Of a name only the case is changed; a host that begins with a bracket, or
  * ends with a number, is an address. */
 static int host_normalise(const char *host, char *out, size_t room)
 {

@@ -34,7 +34,7 @@ static const char *const CHANGING[] = {
     NULL};
 
 /* Several statements to SQLite are refused by the pool. DuckDB's driver
- * executes all of them, and PostgreSQL's refuses them. */
+ * executes them, and PostgreSQL's refuses them. */
 #define ONLY_READ "the database is only read: a query "
 #define SEE       "; see --writable"
 #define NO_QUERY  "a query "
@@ -90,7 +90,8 @@ static const char *statement_end(const char *at, const struct dialect *dialect)
     return uva__sql_semicolon(at, dialect->text);
 }
 
-/* Skips EXPLAIN and its options, as DuckDB executes what follows ANALYZE. */
+/* Skips EXPLAIN and its options, as DuckDB executes the statement after
+ * ANALYZE. */
 static const char *explain_skip(const char *at, const struct dialect *dialect)
 {
     if (!word_is(at, "EXPLAIN"))

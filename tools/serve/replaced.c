@@ -41,8 +41,8 @@ static void path_decode(char *path)
     *out = '\0';
 }
 
-/* The file that a name of SQLite means: of a URI, what is between the authority
- * and the parameters. NULL for none. */
+/* The file that a name of SQLite means: of a URI, the part between the
+ * authority and the parameters. NULL for no file. */
 static char *path_of(const char *name)
 {
     const bool is_uri = strncmp(name, "file:", 5) == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notices that the file of a database was replaced, by a rename or a copy: what
- * has it open goes on reading the old one. It looks once a second, on a thread
- * of libuv's, and not at all where there are none. */
+/* Notices that the file of a database was replaced, by a rename or a copy:
+ * connections that have it open go on reading the old one. It looks once a
+ * second, on a libuv thread, and not at all without threads. */
 #ifndef UVA_SERVE_REPLACED_H
 #define UVA_SERVE_REPLACED_H
 
@@ -26,7 +26,8 @@ struct uva__replaced {
 void uva__replaced_init(struct uva__replaced *replaced, uv_loop_t *loop);
 
 /* Begins to look for the file of a database of SQLite or DuckDB, which is
- * settled. Of other databases, and of those in memory, nothing is noticed. */
+ * settled. It does not notice replaced databases of other kinds, or in memory.
+ */
 void uva__replaced_begin(struct uva__replaced *replaced,
                          const struct uva__database *database,
                          void (*on_replaced)(void *ctx), void *ctx);

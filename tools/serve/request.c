@@ -90,8 +90,8 @@ static enum uva__field field_find(const char *name)
     return (enum uva__field)field;
 }
 
-/* A second line of a field that is looked at could be read by a proxy as the
- * one that counts; only Accept is a list. */
+/* A second line of a used field could be read by a proxy as the one that
+ * counts; only Accept is a list. */
 static int field_begin(struct uva__request *request)
 {
     const enum uva__field field = field_find(uva__bytes_text(&request->name));
@@ -373,8 +373,8 @@ static size_t feed_head(struct uva__request *request, const char *data,
     return size;
 }
 
-/* Sizes of chunks, their extensions and trailers are limited by what a body
- * needs of them. */
+/* Sizes of chunks, their extensions and trailers are limited by the needs of a
+ * body. */
 static size_t feed_body(struct uva__request *request, const char *data,
                         size_t size)
 {

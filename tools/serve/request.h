@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One request of HTTP/1.1 or 1.0, as it arrives. llhttp parses it by its strict
- * rules; this keeps what the server looks at, and enforces the limits. What two
- * readers of a request could understand in two ways is refused. */
+ * rules; this keeps the used parts, and enforces the limits. A request that two
+ * readers could understand in two ways is refused. */
 #ifndef UVA_SERVE_REQUEST_H
 #define UVA_SERVE_REQUEST_H
 
@@ -17,7 +17,7 @@ enum uva__request_phase {
     UVA__REQUEST_HEAD,     /* some bytes of its head have */
     UVA__REQUEST_READY,    /* the head is complete: feed again for the body */
     UVA__REQUEST_BODY,     /* the body is coming */
-    UVA__REQUEST_COMPLETE, /* all of it is there */
+    UVA__REQUEST_COMPLETE, /* it has arrived */
     UVA__REQUEST_FAILED    /* refused: `status` and `why` */
 };
 
@@ -62,7 +62,7 @@ struct uva__request {
     struct uva__bytes name;                /* of the header that is read */
     enum uva__field field;                 /* that it is, or UVA__FIELDS */
     unsigned seen;                         /* a bit for each field */
-    bool has_origin;                       /* all of that field is there */
+    bool has_origin;                       /* that field has arrived */
     bool in_value;                         /* of a header */
     int64_t head_size;                     /* bytes up to the body */
     int64_t frame_size;                    /* bytes after it, but the body's */

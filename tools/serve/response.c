@@ -48,7 +48,7 @@ static int add(struct uva__bytes *out, const char *text)
     return uva__bytes_add(out, text, strlen(text));
 }
 
-/* Appends "name: value". Without a value, nothing. */
+/* Appends "name: value". Not written without a value. */
 static int line(struct uva__bytes *out, const char *name, const char *value)
 {
     int code = 0;
@@ -101,7 +101,7 @@ static int head_origin(const char *origin, struct uva__bytes *out)
     return code;
 }
 
-/* Clients of HTTP/1.0 that ask for nothing else expect a close, and get one. */
+/* Clients of HTTP/1.0 expect a close unless they ask for more, and get one. */
 static int head_end(const struct uva__response *response,
                     struct uva__bytes *out)
 {
@@ -139,8 +139,8 @@ int uva__response_head(const struct uva__response *response,
 
 /* ---- errors -------------------------------------------------------------- */
 
-/* Returns the length of the valid character of UTF-8 at `at`; 0 if there is
- * none. Overlong forms and surrogates are invalid. */
+/* Returns the length of the valid character of UTF-8 at `at`; 0 if it is
+ * invalid. Overlong forms and surrogates are invalid. */
 static size_t utf8_length(const unsigned char *at)
 {
     static const unsigned char LEAST[] = {0, 0, 0x80, 0xa0, 0x90};

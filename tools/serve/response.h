@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of an answer, and the body of one that reports an error. */
+/* The head of an answer, and the body of an error. */
 #ifndef UVA_SERVE_RESPONSE_H
 #define UVA_SERVE_RESPONSE_H
 
@@ -11,13 +11,13 @@
 /* The head of an answer. */
 struct uva__response {
     int status;         /* "200" */
-    const char *type;   /* of the content; NULL: none */
+    const char *type;   /* of the content; may be NULL */
     int64_t length;     /* of the content; -1: chunks, or up to the close */
     bool is_chunked;    /* with -1 */
     bool keeps_alive;   /* another request may follow */
     int64_t idle_s;     /* the time for that, in seconds */
-    const char *origin; /* other site that may read it; NULL: none */
-    const char *more;   /* further lines, each with its CRLF; NULL: none */
+    const char *origin; /* other site that may read it; may be NULL */
+    const char *more;   /* further lines, each with its CRLF; may be NULL */
 };
 
 /* Appends the head. Returns 0 or ENOMEM. Thread: loop. */
@@ -31,8 +31,8 @@ UVA_MUST_CHECK int uva__response_error(int status, const char *message,
                                        const char *const *members,
                                        struct uva__bytes *out);
 
-/* Appends a text as a string of JSON. What is no UTF-8 becomes U+FFFD. Returns
- * 0 or ENOMEM. Thread: any. */
+/* Appends a text as a string of JSON. Bytes that are not UTF-8 become U+FFFD.
+ * Returns 0 or ENOMEM. Thread: any. */
 UVA_MUST_CHECK int uva__response_quote(const char *text,
                                        struct uva__bytes *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done while no query runs: memory that was freed is given back to the
- * system, as the allocator keeps what its threads have needed at most. */
+/* The work while no query runs: freed memory is given back to the system, as
+ * the allocator keeps what its threads have needed at most. */
 #ifndef UVA_SERVE_REST_H
 #define UVA_SERVE_REST_H
 

@@ -116,9 +116,7 @@ static int question_ask_rights(struct uva__rights_question *question,
 
 /* ---- the driver ---------------------------------------------------------- */
 
-/* A driver that lists nothing has been connected, and is none of the known
- * ones.
- */
+/* A driver that lists no name has been connected, and is not a known one. */
 static bool is_answered(const struct uva_outcome *outcome)
 {
     struct uva_bytes step;

@@ -9,9 +9,9 @@
  * End:         a signal -> no new connection, running answers go on, unless
  *              their clients stand still -> all connections closed, at the
  *              latest after drain_ms or a second signal -> log written, unless
- *              its reader stands still -> pool released -> runtime closed. What
- *              stands still elsewhere is ended by the guard.
- * What fails:  at the start, anything, with a text. Later only single answers
+ *              its reader stands still -> pool released -> runtime closed.
+ *              Other calls that stand still are ended by the guard.
+ * Failures:    at the start, each step, with a text. Later only single answers
  *              do; a failed access log is reported, and the server goes on. */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ struct serve {
     uv_loop_t loop;                       /* of all the members below */
     struct uva_runtime *runtime;          /* owns, until closed */
     struct uva_adbc_pool *pool;           /* counts */
-    struct uva_adbc_pool *reading_pool;   /* counts; NULL: none is needed */
+    struct uva_adbc_pool *reading_pool;   /* counts; NULL: not needed */
     struct uva__tls *tls;                 /* owns; NULL: plain */
     struct uva__access_log log;           /* of `has_log` */
     struct uva__site site;                /* the server */
@@ -63,7 +63,7 @@ struct serve {
     uv_timer_t deadline;                  /* of running answers, at the end */
     struct uva__guard guard;              /* ends it if all else fails */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
-    struct uva_error error;         /* code 0: none */
+    struct uva_error error;         /* code 0: no error */
     int64_t descriptors;            /* that may be open */
     bool is_lowered;                /* limits are, as these are few */
     bool has_log;                   /* it is open */
@@ -124,14 +124,14 @@ static void serve_on_log_closed(void *ctx)
     serve_release(ctx);
 }
 
-/* A log that is full loses lines, so nothing waits for it. */
+/* A full log loses lines, so no one waits for it. */
 static void serve_on_log_writable(void *ctx)
 {
     (void)ctx;
 }
 
-/* Ends what is waited for: slow clients, and then a reader of the log that
- * stands still. */
+/* Ends the waits: slow clients, and then a reader of the log that stands still.
+ */
 static void serve_hurry(struct serve *s)
 {
     uva__http_close(&s->site.http);
@@ -248,7 +248,7 @@ static void serve_on_hangup(uv_signal_t *handle, int number)
                       s->settings.log, strerror(code));
 }
 
-/* The log must be none of the files that are read. */
+/* The log must not be an input file. */
 static int serve_check_log(struct serve *s)
 {
     const struct uva__settings *set = &s->settings;
@@ -452,9 +452,8 @@ static void serve_on_driver(void *ctx, const struct uva_outcome *outcome)
     serve_release(s);
 }
 
-/* Of a driver with another file nothing is opened before it has stated its
- * name.
- */
+/* Of a driver with another file no database is opened before it has stated its
+ * name. */
 static void serve_probe(struct serve *s)
 {
     int code = uva__database_probe(&s->settings.database, s->runtime, &s->pool,

@@ -14,7 +14,7 @@
     }
 
 /* Descriptors of the server: log, listener, its reserve, the spare connection,
- * and what loading a driver needs. */
+ * and the needs of loading a driver. */
 #define OWN 6
 
 #define MIB (INT64_C(1) << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits of `uvarrow serve`: what one client may cost. Each has a default
+/* The limits of `uvarrow serve`: the costs of one client. Each has a default
  * and an option of the command, which the table in server_limits.c lists. */
 #ifndef UVA_SERVE_LIMITS_H
 #define UVA_SERVE_LIMITS_H
@@ -31,7 +31,7 @@ struct uva__limits {
     int64_t stuck;        /* connections that are replaced while a call on them
                              does not return; 0: as many as `queries` */
     int64_t query_ms;     /* that the database may take for one query */
-    int64_t waiting;      /* queries that wait for one of these */
+    int64_t waiting;      /* queries that wait for a connection */
     int64_t wait_ms;      /* the longest such wait */
     int64_t lock_ms;      /* for a lock of another program */
     int64_t memory_bytes; /* of batches, of all queries together */
@@ -39,7 +39,7 @@ struct uva__limits {
     int64_t max_batch_bytes; /* of rows that the database gives at once */
 };
 
-/* One of them. */
+/* A limit. */
 struct uva__limit {
     const char *option;  /* "--max-head" */
     const char *meaning; /* for --help */
@@ -55,9 +55,10 @@ void uva__limits_init(struct uva__limits *limits);
  * last. Thread: any. */
 const struct uva__limit *uva__limits_at(size_t i);
 
-/* Lowers the queries and the connections to what `most` descriptors are enough
- * for, of which `used` are open before the server is. Returns 0; EMFILE with an
- * error if these are too few for one of each. Thread: any. */
+/* Lowers the queries and the connections to the numbers for which `most`
+ * descriptors are enough, of which `used` are open before the server is.
+ * Returns 0; EMFILE with an error if these are too few for one of each. Thread:
+ * any. */
 UVA_MUST_CHECK int uva__limits_fit(struct uva__limits *limits, int64_t most,
                                    int64_t used, struct uva_error *error);
 

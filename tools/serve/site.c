@@ -48,8 +48,8 @@ static void call_refuse_spare(const struct call *call)
                          NULL);
 }
 
-/* Whether the URL has no parameters but the given ones (NULL: none). A name
- * that is not known may be one that is misspelt. */
+/* Whether the URL has no parameters but the given ones (may be NULL). An
+ * unknown name may be misspelt. */
 static bool call_knows(const struct call *call, const char *const names[4])
 {
     int i, k;
@@ -73,7 +73,7 @@ struct ask {
     json_t *parsed;       /* owns: the parameters of a URL */
     const char *sql;      /* borrows, as the next ones */
     const char *format;   /* a name; NULL: by Accept */
-    const json_t *values; /* parameters; NULL: none */
+    const json_t *values; /* parameters; may be NULL */
     int64_t limit_ms;     /* that the database may take */
 };
 
@@ -105,8 +105,8 @@ static const char *why_no_json(const json_error_t *error, const char *otherwise)
                : otherwise;
 }
 
-/* Sets the limit of its time. Returns the static text of what is wrong, or
- * NULL, as the next ones. */
+/* Sets the limit of its time. Returns the static text of the fault, or NULL, as
+ * the next ones. */
 static const char *ask_limit(struct ask *ask, json_int_t ms, int64_t most)
 {
     if (ms < 1 || ms > most)
@@ -280,7 +280,8 @@ static struct uva_adbc_pool *query_pool(const struct call *call)
                : site->reading_pool;
 }
 
-/* The stream takes the parameters, so nothing is refused once they are made. */
+/* The stream takes the parameters, so there is no refusal once they are made.
+ */
 static void query(const struct call *call)
 {
     struct ask ask = {.limit_ms = call->site->query_ms};
@@ -422,8 +423,8 @@ static json_t *stats_queries(const struct uva__answers *answers)
     return NULL;
 }
 
-/* Returns a text, without what is no UTF-8, such as the half of a character at
- * its end. */
+/* Returns a text, without invalid UTF-8, such as the half of a character at its
+ * end. */
 static json_t *text_json(const char *text)
 {
     json_t *json = json_string(text);
@@ -510,7 +511,7 @@ struct route {
     const char *path;
     void (*answer)(const struct call *call);
     bool posts;   /* POST is allowed, too */
-    bool is_open; /* no token is needed: nothing of the database is shown */
+    bool is_open; /* no token is needed: the database is not shown */
     bool asks;    /* the database, so it may need descriptors */
 };
 
@@ -532,8 +533,8 @@ static const struct route *route_find(const char *path)
     return NULL;
 }
 
-/* A browser asks whether a page of an allowed site may send what it wants to:
- * the answer names what may be sent. */
+/* A browser asks whether a page of an allowed site may send its request: the
+ * answer names the permitted parts. */
 static void preflight(const struct call *call)
 {
     uva__connection_answer(
@@ -583,7 +584,7 @@ static void route_take(const struct route *route, const struct call *call)
         route->answer(call);
 }
 
-/* Refuses the request, or does nothing if its body is still to come. */
+/* Refuses the request; without effect if its body is still to come. */
 static void on_any(void *ctx, struct uva__connection *connection)
 {
     struct uva__site *site = ctx;

@@ -17,9 +17,9 @@ struct uva__site {
     struct uva__answers answers; /* queries under way */
     const struct uva__database *database; /* borrows: which queries may run */
     struct uva_adbc_pool *reading_pool;   /* borrows: of queries that may not
-                                             write; NULL: that of the answers */
-    int64_t query_ms;                     /* the most for one of them */
-    struct uva__access_log *log;          /* borrows; NULL: none */
+                                             write; NULL: as the answers */
+    int64_t query_ms;                     /* the most for one query */
+    struct uva__access_log *log;          /* borrows; may be NULL */
     struct uva_runtime *runtime;          /* borrows: of the streams */
     void (*on_starved)(void *ctx, int code); /* as of the server */
     void (*on_closed)(void *ctx);            /* the last call, as well */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database that states nothing has an errno alone, as ADBC's status gives it:
- * often one code is both for faults of the query and for those of the database.
- */
+/* A database without a statement has an errno alone, as ADBC's status gives it:
+ * often one code is both for faults of the query and for faults of the
+ * database. */
 #include "status.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 
 #include "uvarrow/arrow.h"
 
-/* A row of a table: what begins so, or has this text, has that status. The last
- * row, which has no text, is for all the rest. */
+/* A row of a table: a text that begins so, or this text, has that status. The
+ * last row, which has no text, is for all the rest. */
 struct rule {
     const char *text;
     int status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The status of an answer to a query that failed before its first row: by the
- * step that failed, and by what the database states. docs/server.md has the
+ * step that failed, and by the database's statement. docs/server.md has the
  * table. */
 #ifndef UVA_SERVE_STATUS_H
 #define UVA_SERVE_STATUS_H

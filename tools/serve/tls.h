@@ -19,8 +19,8 @@ struct uva__tls_session; /* of one connection */
 UVA_MUST_CHECK int uva__tls_new(const char *certificate, const char *key,
                                 struct uva__tls **out, struct uva_error *error);
 
-/* Makes what a client needs: the certificates in the file `authorities`, PEM,
- * are trusted, or with NULL those of the system. Otherwise as above. */
+/* Makes the context of a client: the certificates in the file `authorities`,
+ * PEM, are trusted, or with NULL the system's. Otherwise as above. */
 UVA_MUST_CHECK int uva__tls_new_client(const char *authorities,
                                        struct uva__tls **out,
                                        struct uva_error *error);
@@ -61,11 +61,11 @@ UVA_MUST_CHECK int uva__tls_session_write(struct uva__tls_session *session,
                                           const void *data, size_t size,
                                           struct uva__bytes *out);
 
-/* Announces the end of what is written: a reader knows that it was not cut. */
+/* Announces the end of the written data: a reader knows that it was not cut. */
 void uva__tls_session_end(struct uva__tls_session *session);
 
-/* Appends what the socket has to send: records, replies of the handshake.
- * Returns 0 or ENOMEM. */
+/* Appends the bytes for the socket: records, replies of the handshake. Returns
+ * 0 or ENOMEM. */
 UVA_MUST_CHECK int uva__tls_session_take(struct uva__tls_session *session,
                                          struct uva__bytes *out);
 

@@ -85,8 +85,8 @@ static int write_start(struct write *w, const uv_buf_t *buffers, unsigned count)
     return -code;
 }
 
-/* Sends the records of a write, or frees it if that is not possible or there
- * are none. */
+/* Sends the records of a write, or frees it if that is not possible or it is
+ * empty. */
 static int tls_send(struct write *w, int code)
 {
     uv_buf_t buffer;
@@ -212,8 +212,8 @@ static void tls_announce(struct uva__transport *transport)
     transport->events->on_connected(transport, 0);
 }
 
-/* Decrypts all that has come. The callbacks may stop reading: what is already
- * decrypted is delivered nevertheless, which is at most what one read gives. */
+/* Decrypts the received bytes. The callbacks may stop reading: decrypted bytes
+ * are delivered nevertheless, at most the bytes of one read. */
 static void tls_receive(struct uva__transport *transport, const char *data,
                         size_t size)
 {

@@ -46,7 +46,7 @@ struct uva__transport_part {
     const uv_buf_t *buffers;      /* borrows, until `release` */
     size_t count;                 /* number of these */
     void (*release)(void *owner); /* called once, when all is written or
-                                     cannot be; NULL: none */
+                                     cannot be; may be NULL */
     void *owner;                  /* its argument */
 };
 
@@ -73,7 +73,7 @@ void uva__transport_read(struct uva__transport *transport, bool wanted);
 /* Returns whether the peer has ended its side, also while it is not read. */
 bool uva__transport_has_left(const struct uva__transport *transport);
 
-/* Writes `head` (copied; may be empty), the buffers of `part` (NULL: none) and
+/* Writes `head` (copied; may be empty), the buffers of `part` (may be NULL) and
  * `tail` (copied). Takes `part` in every case. Returns 0, or an errno: the
  * connection is of no use any more. */
 UVA_MUST_CHECK int uva__transport_write(struct uva__transport *transport,

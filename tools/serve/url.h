@@ -18,9 +18,9 @@ struct uva__url {
     } parameters[UVA__URL_PARAMETERS]; /* in order */
 };
 
-/* Decodes a target. Returns 0: free it by uva__url_fini(); EINVAL for one that
- * is no path, has a wrong escape, a NUL, a fragment, a parameter twice, or too
- * many of them; ENOMEM. Thread: any. */
+/* Decodes a target. Returns 0: free it by uva__url_fini(); EINVAL for a target
+ * that is no path, has a wrong escape, a NUL, a fragment, a parameter twice, or
+ * too many of them; ENOMEM. Thread: any. */
 UVA_MUST_CHECK int uva__url_init(struct uva__url *url, const char *target);
 
 /* Thread: any. */

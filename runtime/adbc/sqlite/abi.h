@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an extension of SQLite needs of <sqlite3ext.h>, which need not be there
- * to build it, and what the extension and the library share. The order of
- * SQLite's table never changes: later versions add to its end. */
+/* The part of <sqlite3ext.h> that an extension of SQLite needs, which need not
+ * be there to build it, and the part common to the extension and the library.
+ * The order of SQLite's table never changes: later versions add to its end. */
 #ifndef UVA_ADBC_SQLITE_ABI_H
 #define UVA_ADBC_SQLITE_ABI_H
 

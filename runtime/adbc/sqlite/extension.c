@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An extension of SQLite, a module of its own, which both SQLite and the
- * library open. The driver keeps the handle of its connection to itself; an
- * extension gets it. How it is loaded: adbc/interrupt.c. */
+/* An extension of SQLite, a separate module, which both SQLite and the library
+ * open. The driver keeps the handle of its connection to itself; an extension
+ * gets it. How it is loaded: adbc/interrupt.c. */
 #include "adbc/sqlite/abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
