@@ -30,6 +30,7 @@ struct handler_peer {
     bool discards;   /* discards some of them */
     bool has_schema, at_end, had_error, let_go, refused, cancelled;
     bool failed;       /* an extraction has failed */
+    bool owes;         /* the close waits for its tasks: peer_settle() */
     bool failure_seen; /* and a callback has returned since */
     bool over;         /* no producer method may be called any more */
     int calls;         /* calls in flight on other fibers */
@@ -147,16 +148,40 @@ static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
     peer->expectation->partial = true;
 }
 
+/* A drop has revoked tasks, which may be extracted until the runtime is closed:
+ * the close waits until the handler was released and all of them are spent. */
+static void peer_settle(struct handler_peer *peer)
+{
+    if (!peer->owes || !peer->let_go || peer->held_from != peer->held_to ||
+        peer->extracting > 0)
+        return;
+    peer->owes = false;
+    hosts_leave(peer->expectation->runtime);
+}
+
+static void peer_spend(struct handler_peer *peer, struct ArrowAsyncTask *task)
+{
+    peer_extract(peer, task);
+    peer_settle(peer);
+}
+
 /* The owner wants no more, and no on_done: the stream ends with the release. */
 static void peer_drop_stream(void *ctx)
 {
     struct handler_peer *peer = ctx;
     const bool released = peer->let_go;
 
+    if (!hosts_enter(peer->expectation->runtime)) {
+        if (!released)
+            peer_cancel(peer);
+        return;
+    }
+    peer->owes = true;
     expectation_note("the driven stream is dropped");
     peer->expectation->drop = NULL;
     peer->dropped = true; /* so a release on another fiber finishes it */
     uva_stream_drop(peer->stream);
+    peer_settle(peer);
     if (released)
         peer_finish(peer, UVA_END_CANCELLED, ECANCELED);
     peer_drop(peer);
@@ -203,7 +228,7 @@ static void extractor(void *arg)
         peers_dawdle();
         if (peer->held_from == peer->held_to)
             break;
-        peer_extract(peer, &peer->held[peer->held_from++ % HELD]);
+        peer_spend(peer, &peer->held[peer->held_from++ % HELD]);
         if (!peer->over && peer->requested < 1000 && peers_chance(1, 4)) {
             peer->calls++;
             peer_request(peer);
@@ -262,7 +287,7 @@ static int peer_end(struct handler_peer *peer)
 static void peer_take(struct handler_peer *peer, struct ArrowAsyncTask *task)
 {
     if (!peer->keeps || peer->held_to - peer->held_from == HELD)
-        peer_extract(peer, task);
+        peer_spend(peer, task);
     else
         peer->held[peer->held_to++ % HELD] = *task;
     memset(task, 0x5A, sizeof(*task)); /* AT-20 */
@@ -290,7 +315,7 @@ static int on_next_task(struct ArrowAsyncDeviceStreamHandler *handler,
         peer->refused = true;
         peer_closed(peer);
         if (peers_chance(1, 2))
-            peer_extract(peer, task); /* LC-19; otherwise LC-18 */
+            peer_spend(peer, task); /* LC-19; otherwise LC-18 */
         return peer_leave(peer, EDOM);
     }
     if (peer->offered - 1 == peer->stop_at)
@@ -329,6 +354,7 @@ static void on_release(struct ArrowAsyncDeviceStreamHandler *handler)
         sim_fail("release without an end (AH-12)");
     peer_closed(peer);
     peer->let_go = true;
+    peer_settle(peer);
     (void)peer_leave(peer, 0);
     memset(handler, 0x5A, sizeof(*handler)); /* AH-27 */
     if (peer->dropped)

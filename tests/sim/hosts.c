@@ -40,6 +40,7 @@ static struct host {
     bool drained;      /* its callback was called */
     bool awaits_quiet; /* the last call of all was asked for */
     bool quiet;        /* it has come */
+    int inside;        /* calls that a close waits for: hosts_enter() */
     bool gone;         /* the fiber has finished with it */
 } hosts[HOSTS];
 static int hosts_used;
@@ -373,6 +374,34 @@ static void host_closed(void *ctx)
         (void)!write(host->fd, &one, sizeof(one));
 }
 
+static struct host *host_of(const struct uva_runtime *runtime)
+{
+    for (int i = 0; i < hosts_used; i++)
+        if (hosts[i].runtime == runtime)
+            return &hosts[i];
+    return NULL;
+}
+
+bool hosts_enter(const struct uva_runtime *runtime)
+{
+    struct host *host = host_of(runtime);
+
+    if (host == NULL || host->closing)
+        return false;
+    host->inside++;
+    return true;
+}
+
+void hosts_leave(const struct uva_runtime *runtime)
+{
+    host_of(runtime)->inside--;
+}
+
+static bool host_is_left(void *arg)
+{
+    return ((const struct host *)arg)->inside == 0;
+}
+
 static void host_close(struct host *host, int64_t grace_ms)
 {
     int code;
@@ -380,6 +409,7 @@ static void host_close(struct host *host, int64_t grace_ms)
     if (host->runtime == NULL || host->closing)
         return;
     host->closing = true;
+    sim_wait(host_is_left, host);
     host->may_revoke = grace_ms != UVA_FOREVER;
     host_await_quiet(host);
     code = uva_runtime_close(host->runtime, grace_ms, host_closed, host);
@@ -409,17 +439,17 @@ void hosts_force_close(void)
 
 bool hosts_may_revoke(const struct uva_runtime *runtime)
 {
-    for (int i = 0; i < hosts_used; i++)
-        if (hosts[i].runtime == runtime)
-            return hosts[i].may_revoke;
-    return false;
+    const struct host *host = host_of(runtime);
+
+    return host != NULL && host->may_revoke;
 }
 
 void hosts_close(struct uva_runtime *runtime, int64_t grace_ms)
 {
-    for (int i = 0; i < hosts_used; i++)
-        if (hosts[i].runtime == runtime)
-            host_close(&hosts[i], grace_ms);
+    struct host *host = host_of(runtime);
+
+    if (host != NULL)
+        host_close(host, grace_ms);
 }
 
 int hosts_closed(void)

@@ -41,6 +41,12 @@ void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
  * ends. */
 bool hosts_may_revoke(const struct uva_runtime *runtime);
 
+/* Around a call that is lawful until the runtime is closed: false if a close
+ * has begun, so that the call must not be made. A close waits for these calls.
+ */
+bool hosts_enter(const struct uva_runtime *runtime);
+void hosts_leave(const struct uva_runtime *runtime);
+
 /* Begins to drain a runtime, unless it is closing; may be called again. */
 void hosts_drain(struct uva_runtime *runtime, int64_t deadline_ms);
 
