@@ -113,7 +113,7 @@ endif()
 uva_add_test(NAME sim/uvarrow-sim COMMAND uvarrow-sim --schedules ${sim_share})
 uva_test_properties(sim/uvarrow-sim sim)
 if(UVA_COVERAGE)
-    uva_add_test(NAME sim/counted COMMAND uvarrow-sim-counted --schedules 10000)
+    uva_add_test(NAME sim/counted COMMAND uvarrow-sim-counted --schedules 30000)
     uva_test_properties(sim/counted sim)
 endif()
 uva_add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
