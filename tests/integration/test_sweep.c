@@ -44,6 +44,14 @@ static void joining_stages(void)
     maps = 0;
 }
 
+/* Cut into slices, which are passed on one after the other. */
+static void splitting_stages(void)
+{
+    (void)uva_stream_rebatch(
+        f.stream, &(struct uva_rebatch){.rows = (f.fake.rows + 3) / 4});
+    maps = 0;
+}
+
 static void no_stage(void)
 {
 }
@@ -328,6 +336,8 @@ static const struct scenario {
     {SOURCE_TASKS, async_stages, to_next},
     {SOURCE_BLOCKING, joining_stages, to_take},
     {SOURCE_TASKS, joining_stages, to_collect},
+    {SOURCE_BLOCKING, splitting_stages, to_take},
+    {SOURCE_TASKS, splitting_stages, to_collect},
     {SOURCE_BLOCKING, merge_stages, to_collect},
     {SOURCE_TASKS, time_stages, to_for_each},
     {SOURCE_BLOCKING, retry_stages, to_for_each},
