@@ -7,17 +7,20 @@
  *              that are kept are taken -> a delay -> the user's function gives
  *              another stream -> the inlet begins again -> the end.
  *
- * Failures: the last attempt, or an attempt that is not tried again: its
- * failure
- *              is the stream's. A stream that cannot go on for the one
- *              before it: EBUSY, EINVAL.
+ * What can fail: the last attempt, or one that is not tried again: its failure
+ *              is the stream's. A stream that cannot go on for the one before
+ *              it: EBUSY, EINVAL.
+ *
+ *     an attempt is open --fails--> its batches are taken --> DELAY (waits)
+ *        ^                                                     |
+ *        '------------- again() gives a stream ----------------'
+ *     final: no attempt follows, and the failure is the stream's
  *
  * On cancel:   passed to the producer above at once; a delay ends. A cancel of
  *              the stream of an attempt is a failure of that attempt. A drain
  *              ends a delay, with the failure before it. */
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "arrow/schema_compare.h"
 #include "arrow/structs.h"
@@ -30,7 +33,8 @@ enum { TIMES = 3, DELAY_MS = 100, DELAY_MAX_MS = 10000 };
 
 struct retry {
     struct uva__stage stage;  /* first */
-    struct uva_retry options; /* owns its ctx; with its defaults filled in */
+    struct uva_retry options; /* owns its ctx; with its defaults; delay_ms is
+                                 the next delay */
     bool device_data;         /* the first stream waits for events of devices */
     struct ArrowSchema schema; /* owns: the one passed on, to compare with */
     struct uva__kept kept;     /* batches */
@@ -281,7 +285,8 @@ static void retry_conclude(struct retry *r)
         r->stage.source.ended = inlet->state == UVA__INLET_ENDED;
         return;
     }
-    assert(inlet->above == NULL); /* with the error, or before the next task */
+    if (inlet->above != NULL) /* its release follows, and wakes this */
+        return;
     if (r->waits && !r->final)
         return;
     if (!r->waits && retry_may_go_on(r)) {
@@ -331,7 +336,7 @@ static void retry_stop(struct uva__source *source)
 
 /* ---- life --------------------------------------------------------------- */
 
-static bool retry_init(struct uva__stage *stage,
+static void retry_init(struct uva__stage *stage,
                        const struct uva__stage_setup *setup)
 {
     struct retry *r = retry_of(stage);
@@ -346,7 +351,6 @@ static bool retry_init(struct uva__stage *stage,
     r->timer.fire = delay_over;
     r->object.abort = delay_abort;
     r->object.drain = delay_give_up;
-    return true;
 }
 
 static void retry_free(struct uva__stage *stage,
