@@ -48,7 +48,7 @@ struct uva_blocking_source {
      * of those calls; may not block. */
     const char *(*metadata)(void *ctx, int code)UVA_0;
     /* open only in its turn, which lasts until free_ctx has returned, also
-     * after a cancel; instead of the runtime's `sources_open`. Counts. may be
+     * after a cancel; instead of the runtime's `sources_open`. Counts. May be
      * NULL */
     struct uva_turns *turns UVA_0;
     /* the stream has started and its batches are needed: from now on its

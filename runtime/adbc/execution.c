@@ -3,7 +3,7 @@
  *
  * Happy path:  (prepare) -> execute -> get_schema, (get_next)* of the driver's
  *              stream -> (finish) -> release -> the statement is released ->
- * free.
+ *              free.
  *
  * Failures:    each call of the driver: its error is kept until it was
  *              reported, with its metadata.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pool of connections, as the files pool*.c share it: pool.c makes and ends
- * it, uva__pool_take.c gives connections to queries, pool_keeper.c closes them,
+ * it, pool_take.c gives connections to queries, pool_keeper.c closes them,
  * pool_database.c opens the databases that they are to. */
 #ifndef UVA_ADBC_POOL_H
 #define UVA_ADBC_POOL_H
@@ -112,7 +112,7 @@ void uva__pool_databases_sweep(struct uva_adbc_pool *pool);
 bool uva__pool_databases_retire_locked(struct uva_adbc_pool *pool,
                                        const char *type);
 
-/* ---- uva__pool_take.c, as in struct uva__handle_ops
+/* ---- pool_take.c, as in struct uva__handle_ops
  * ---------------------------- */
 
 void uva__pool_need(struct uva_adbc_pool *pool, uint64_t *needed_ns);

@@ -111,7 +111,7 @@ bool uva__foreign_is_on_loop(const struct uva__foreign *f)
     return uva__turn_depth() > 0 || uva__rt_on_loop(f->source.rt);
 }
 
-static void foreign_leave(struct uva__foreign *f, struct uva__discard *item,
+static void foreign_defer(struct uva__foreign *f, struct uva__discard *item,
                           void (*run)(struct uva__discard *item))
 {
     item->owner = f;
@@ -132,10 +132,10 @@ static void discard_run(struct uva__discard *item)
     uva__foreign_release(f);
 }
 
-void uva__foreign_discard(struct uva__foreign *f,
-                          struct uva__pending_task *task)
+void uva__foreign_discard_later(struct uva__foreign *f,
+                                struct uva__pending_task *task)
 {
-    foreign_leave(f, &task->discard, discard_run);
+    foreign_defer(f, &task->discard, discard_run);
 }
 
 static void foreign_close_ctx(struct uva__foreign *f)
@@ -157,14 +157,14 @@ static void free_ctx_run(struct uva__discard *item)
 void uva__foreign_free_ctx(struct uva__foreign *f)
 {
     if (f->options.free_ctx != NULL)
-        foreign_leave(f, &f->last, free_ctx_run);
+        foreign_defer(f, &f->last, free_ctx_run);
     else
         foreign_close_ctx(f);
 }
 
 /* ---- our calls ---------------------------------------------------------- */
 
-bool uva__foreign_is_closed_locked(struct uva__foreign *f)
+bool uva__foreign_enter_closed_locked(struct uva__foreign *f)
 {
     if (f->locked.peer != UVA__FOREIGN_PEER_RELEASED || f->locked.inside > 0)
         return false;
@@ -203,7 +203,7 @@ static void foreign_call_end(struct uva__foreign *f, uint64_t *thread)
 
     uva__lock_take(&f->lock);
     uva__foreign_call_end_locked(f, thread);
-    closed = uva__foreign_is_closed_locked(f);
+    closed = uva__foreign_enter_closed_locked(f);
     uva__lock_drop(&f->lock);
     if (closed)
         uva__foreign_free_ctx(f);
@@ -224,7 +224,7 @@ static void close_run(struct uva__discard *item)
 void uva__foreign_close(struct uva__foreign *f)
 {
     foreign_call_begin(f);
-    foreign_leave(f, &f->last, close_run);
+    foreign_defer(f, &f->last, close_run);
 }
 
 void uva__foreign_release_below(struct uva__foreign *f)
@@ -361,11 +361,11 @@ void uva__foreign_await_calls(struct uva__foreign *f)
     bool stuck;
 
     uva__lock_take(&f->lock);
-    while (!f->locked.calls_abandoned && foreign_has_calls_locked(f) &&
+    while (!f->locked.calls_overdue && foreign_has_calls_locked(f) &&
            foreign_wait_locked(f, until_ns))
         ;
-    stuck = !f->locked.calls_abandoned && foreign_has_calls_locked(f);
-    f->locked.calls_abandoned = f->locked.calls_abandoned || stuck;
+    stuck = !f->locked.calls_overdue && foreign_has_calls_locked(f);
+    f->locked.calls_overdue = f->locked.calls_overdue || stuck;
     f->locked.producer = NULL;
     uva__lock_drop(&f->lock);
     uva__foreign_report_breach(f, stuck ? "AP-28" : NULL);
@@ -388,7 +388,7 @@ static bool foreign_interrupt_once(struct uva__foreign *f)
     f->options.interrupt(f->options.ctx);
     uva__lock_take(&f->lock);
     f->locked.inside--;
-    closed = uva__foreign_is_closed_locked(f);
+    closed = uva__foreign_enter_closed_locked(f);
     uva__lock_drop(&f->lock);
     if (closed)
         uva__foreign_free_ctx(f);
@@ -534,7 +534,7 @@ void uva__foreign_started(struct uva__foreign *f, int code,
         uva__consumer_state_note_fault(&f->locked.state, code);
     if (untouched)
         foreign_take_back_locked(f);
-    closed = uva__foreign_is_closed_locked(f);
+    closed = uva__foreign_enter_closed_locked(f);
     uva__lock_drop(&f->lock);
     if (counts)
         uva__foreign_fail(f, code, error, NULL);
@@ -549,7 +549,7 @@ void uva__foreign_started(struct uva__foreign *f, int code,
 
 /* ---- the loop ----------------------------------------------------------- */
 
-void uva__foreign_fault(struct uva__foreign *f, int code)
+void uva__foreign_note_lost(struct uva__foreign *f, int code)
 {
     uva__lock_take(&f->lock);
     uva__consumer_state_note_fault(&f->locked.state, code);
@@ -564,18 +564,18 @@ static void settle_locked(struct uva__foreign *f, int64_t taken)
 }
 
 /* Returns whether the canceller is to be submitted now, which is done once. */
-static bool canceller_is_due_locked(struct uva__foreign *f)
+static bool canceller_claim_locked(struct uva__foreign *f)
 {
-    bool due = !f->locked.canceller_out && f->locked.producer != NULL &&
+    bool due = !f->locked.canceller_submitted && f->locked.producer != NULL &&
                uva__consumer_state_must_cancel(&f->locked.state);
 
-    f->locked.canceller_out = f->locked.canceller_out || due;
+    f->locked.canceller_submitted = f->locked.canceller_submitted || due;
     return due;
 }
 
 /* Returns whether the requester is to be submitted now: while no batch is
  * outstanding, no callback may come that requests more. */
-static bool requester_is_due_locked(struct uva__foreign *f)
+static bool requester_claim_locked(struct uva__foreign *f)
 {
     bool due = !f->locked.requester_out && f->locked.requesting == 0 &&
                f->locked.producer != NULL && f->locked.state.outstanding == 0 &&
@@ -595,8 +595,8 @@ void uva__foreign_poll(struct uva__foreign *f, int64_t taken,
     *events = f->locked.events;
     events->ended = f->locked.state.end == UVA__CONSUMER_COMPLETE;
     f->locked.events = (struct uva__foreign_events){.count = 0};
-    cancel = canceller_is_due_locked(f);
-    request = requester_is_due_locked(f);
+    cancel = canceller_claim_locked(f);
+    request = requester_claim_locked(f);
     uva__lock_drop(&f->lock);
     if (request)
         uva__foreign_submit(f, &f->requester);
@@ -628,14 +628,14 @@ void uva__foreign_stop(struct uva__foreign *f, int64_t taken,
     uva__list_append(ready, &f->locked.events.queue);
     interrupt = foreign_abandon_locked(f) && f->options.interrupt != NULL &&
                 foreign_is_blocked_locked(f);
-    cancel = canceller_is_due_locked(f);
+    cancel = canceller_claim_locked(f);
     uva__lock_drop(&f->lock);
     if (cancel)
         uva__foreign_submit(f, &f->canceller);
     if (interrupt)
         uva__foreign_submit(f, &f->interrupter);
     while ((link = uva__list_pop(ready)) != NULL)
-        uva__foreign_discard(f, uva__pending_task_of(link));
+        uva__foreign_discard_later(f, uva__pending_task_of(link));
 }
 
 /* ---- making one --------------------------------------------------------- */

@@ -8,15 +8,17 @@
  *
  *   peer     SILENT --- first callback ---> LIVE
  *              |                              | release, and its last callback
- *              | never started,               | has returned
- *              | or start has failed          v
+ *              | start has failed before      | has returned
+ *              | any callback                 v
  *              +--------------------------> RELEASED --- no call of ours is in
- *                                                        flight ---> CLOSED
+ *              |                                         flight ---> CLOSED
+ *              '--- stopped before start ------------------------------^
  *
- *   source   WANTED --- stop ---> STOPPED, if the producer had ended by then,
+ *   wish     WANTED --- stop ---> STOPPED, if the producer had ended by then,
  *                                 or ABANDONED
  *
- * CLOSED is entered once, and then free_ctx is called. A producer that is never
+ * free_ctx is called once: when the producer is CLOSED, or with the source if
+ * that never begins, and the producer is SILENT then. A producer that is never
  * CLOSED keeps the object, and its ctx, for ever. After a stop the object is an
  * orphan: it discards the batches that the producer still sends.
  *
@@ -103,13 +105,13 @@ struct uva__foreign {
         struct uva__foreign_events events;   /* not collected by the loop */
         struct ArrowAsyncProducer *producer; /* borrows, until a terminal
                                                 callback; or NULL */
-        uint64_t requesting;   /* the thread inside request, or 0 */
-        uint64_t cancelling;   /* the thread inside cancel, or 0 */
-        int32_t inside;        /* our calls in flight: start, request, cancel */
-        int32_t waiting;       /* callbacks that wait for request and cancel */
-        bool calls_abandoned;  /* such a wait took longer than limit_ms */
-        bool requester_out;    /* the requester job is in flight */
-        bool canceller_out;    /* the canceller job was submitted */
+        uint64_t requesting; /* the thread inside request, or 0 */
+        uint64_t cancelling; /* the thread inside cancel, or 0 */
+        int32_t inside;      /* our calls in flight: start, request, cancel */
+        int32_t waiting;     /* callbacks that wait for request and cancel */
+        bool calls_overdue;  /* such a wait took longer than limit_ms */
+        bool requester_out;  /* the requester job is in flight */
+        bool canceller_submitted; /* the canceller job was submitted */
         bool ended_silently;   /* released without an end or error: the code of
                                   start may give the reason */
         bool failure_reported; /* a failure was put into `events` */
@@ -165,7 +167,7 @@ void uva__foreign_stop(struct uva__foreign *foreign, int64_t taken,
                        struct uva__list *ready);
 
 /* Notes a loss that ends the stream. Thread: any that holds a reference. */
-void uva__foreign_fault(struct uva__foreign *foreign, int code);
+void uva__foreign_note_lost(struct uva__foreign *foreign, int code);
 
 /* Notes that the caller has extracted, or discarded, a task.
  * Thread: any that holds a reference. */
@@ -178,8 +180,8 @@ void uva__foreign_extracted(struct uva__foreign *foreign);
 bool uva__foreign_is_on_loop(const struct uva__foreign *foreign);
 
 /* Discards a pending task (takes it) on an extra thread. Thread: any. */
-void uva__foreign_discard(struct uva__foreign *foreign,
-                          struct uva__pending_task *task);
+void uva__foreign_discard_later(struct uva__foreign *foreign,
+                                struct uva__pending_task *task);
 
 /* Extracts all tasks that the producer has left, on an extra thread; it is
  * CLOSED after that. Thread: any. */
@@ -200,7 +202,7 @@ void uva__foreign_call_end_locked(struct uva__foreign *foreign,
 
 /* Returns whether the producer is CLOSED now; the one caller that gets true
  * calls uva__foreign_free_ctx(). Thread: any. */
-bool uva__foreign_is_closed_locked(struct uva__foreign *foreign);
+bool uva__foreign_enter_closed_locked(struct uva__foreign *foreign);
 
 /* In a terminal callback, after which no thread may be inside the producer's
  * methods: waits for the threads that are. Thread: the producer's. */

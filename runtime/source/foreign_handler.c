@@ -10,7 +10,7 @@
  * Failures:
  * - the producer reports an error: it is reported after the batches before it;
  * - the producer breaks a rule: it is counted, and the rules decide the
- * reaction;
+ *   reaction;
  * - no memory: it is reported like an error, and the producer is cancelled.
  *
  * On cancel and close: later batches of the producer are discarded, here.
@@ -126,7 +126,7 @@ static void foreign_discard(struct uva__foreign *f,
                             struct uva__pending_task *pending_task)
 {
     if (!foreign_may_extract(f)) {
-        uva__foreign_discard(f, pending_task);
+        uva__foreign_discard_later(f, pending_task);
         return;
     }
     uva__pending_task_discard(pending_task);
@@ -160,7 +160,7 @@ static bool call_end_locked(struct uva__foreign *f, bool *closed)
     last = f->locked.state.released && f->locked.state.calls == 0;
     if (last)
         f->locked.peer = UVA__FOREIGN_PEER_RELEASED;
-    *closed = uva__foreign_is_closed_locked(f);
+    *closed = uva__foreign_enter_closed_locked(f);
     return last;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A foreign producer as a source: hands on the tasks of source/foreign_state,
+/* A foreign producer as a source: hands on the tasks of source/pending_tasks,
  * and calls the producer on extra threads.
  *
  * Happy path:  started: (extra thread) start, which may last as long as the
@@ -143,7 +143,7 @@ static int async_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
         code = uva__pending_task_extract(item, out, error);
     uva__foreign_extracted(f);
     if (code != 0)
-        uva__foreign_fault(f, code);
+        uva__foreign_note_lost(f, code);
     return code;
 }
 

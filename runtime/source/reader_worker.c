@@ -400,7 +400,7 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
             error, NULL);
         return false;
     }
-    if (!(r->worker.inside ? worker_is_wanted(r) : worker_enter(r)))
+    if (!worker_enter(r))
         return false;
     read.array = &task->array;
     read.lazy.item = NULL;

@@ -277,7 +277,7 @@ static void map_async_widen(const struct uva_async_map *options,
         UVA__UNREACHABLE("it was checked, and at_once is small");
 }
 
-static bool map_async_init(struct uva__stage *stage,
+static void map_async_init(struct uva__stage *stage,
                            const struct uva__stage_setup *setup)
 {
     static const struct uva__flight_ops ops = {.size = sizeof(struct uva_reply),
@@ -290,7 +290,6 @@ static bool map_async_init(struct uva__stage *stage,
     m->flight.at_once = m->options.at_once != 0 ? m->options.at_once : 1;
     m->flight.first = m->flight.at_once;
     m->flight.unordered = m->options.unordered;
-    return true;
 }
 
 static void map_async_free(struct uva__stage *stage,

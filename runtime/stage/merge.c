@@ -16,7 +16,7 @@
  * Failures:    an input: the failure follows the queued batches, and the other
  *              inputs are cancelled; or, with keep_going, it follows the ends
  *              of the other inputs. A schema that differs: its input
- * fails.
+ *              fails.
  *
  * On cancel:   passed to all inputs at once; queued batches are released. A
  *              cancel of an input's own stream is a failure of that input. */
@@ -35,9 +35,9 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-/* The window of a stream is at least this part of the default: 8 batches, and
- * 1 MiB. */
-enum { SHARE_MAX = 8, SHARE_MAX_BYTES = 32 };
+/* The default window is divided among the streams, into no more parts than
+ * these: each has at least 8 batches, and 1 MiB. */
+enum { PARTS_MAX = 8, PARTS_MAX_BYTES = 32 };
 
 struct merge;
 
@@ -686,11 +686,11 @@ static void merge_share(const struct uva_window *given, size_t streams,
     if (streams == 1)
         return;
     if (given->batches == 0)
-        share.batches = streams < SHARE_MAX ? out->batches / (int32_t)streams
-                                            : out->batches / SHARE_MAX;
+        share.batches = streams < PARTS_MAX ? out->batches / (int32_t)streams
+                                            : out->batches / PARTS_MAX;
     if (given->bytes == 0)
-        share.bytes = streams < SHARE_MAX_BYTES ? out->bytes / (int64_t)streams
-                                                : out->bytes / SHARE_MAX_BYTES;
+        share.bytes = streams < PARTS_MAX_BYTES ? out->bytes / (int64_t)streams
+                                                : out->bytes / PARTS_MAX_BYTES;
     if (uva__window_complete(&share, out) != 0)
         UVA__UNREACHABLE("it was checked");
 }

@@ -111,7 +111,7 @@ static void parallel_stop(struct uva__source *source)
 
 /* ---- life --------------------------------------------------------------- */
 
-static bool parallel_init(struct uva__stage *stage,
+static void parallel_init(struct uva__stage *stage,
                           const struct uva__stage_setup *setup)
 {
     static const struct uva__flight_ops ops = {
@@ -131,7 +131,6 @@ static bool parallel_init(struct uva__stage *stage,
     p->flight.first = p->pool.workers;
     p->flight.at_once = INT64_MAX;
     p->flight.unordered = options->unordered;
-    return true;
 }
 
 static void parallel_free(struct uva__stage *stage,

@@ -79,7 +79,7 @@ static void ready_over(struct uva__ordered_waits *waits,
 
 /* ---- life --------------------------------------------------------------- */
 
-static bool ready_init(struct uva__stage *stage,
+static void ready_init(struct uva__stage *stage,
                        const struct uva__stage_setup *setup)
 {
     static const struct uva__ordered_waits_ops ops = {ready_begin, ready_over};
@@ -89,7 +89,6 @@ static bool ready_init(struct uva__stage *stage,
     r->waits.timeout_ms = r->options.timeout_ms;
     stage->source.uses_stream = r->options.wait == UVA_WAIT_STREAM;
     setup->stream->device_data = true;
-    return true;
 }
 
 static void ready_free(struct uva__stage *stage,

@@ -142,7 +142,7 @@ bool uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
     if (!room)
         uva__task_drop(task);
     if (room && uva__task_extract_first(task, &batch.array) == 0) {
-        uva__task_fill_loose(slot, &batch, NULL);
+        uva__task_fill_loose(slot, &batch);
         uva__kept_push(kept, slot);
         return true;
     }
@@ -266,10 +266,9 @@ static struct uva__source *stage_wrap(struct uva__producer *above,
     if (kind->copy != 0)
         memcpy((char *)stage + kind->copy, making->setup->options,
                kind->options.size);
-    if (kind->init == NULL || kind->init(stage, making->setup))
-        return &stage->source;
-    uva__stage_release(stage);
-    return NULL;
+    if (kind->init != NULL)
+        kind->init(stage, making->setup);
+    return &stage->source;
 }
 
 static int stage_find_devices(const struct uva__stage_kind *kind,
@@ -311,8 +310,7 @@ static int stage_add_workers(const struct uva__stage_kind *kind,
     if (needs & UVA__STAGE_CHEAP)
         return uva__stage_make_cheap(
             setup->stream, kind->options.window != 0 ? &setup->window : NULL);
-    if (!(needs & UVA__STAGE_WORKERS))
-        return 0;
+    assert(needs & UVA__STAGE_WORKERS);
     code = uva__rt_ensure_lane(setup->stream->rt, UVA_LANE_COMPUTE);
     return code == 0 ? 0
                      : uva__stream_fail(setup->stream, code,

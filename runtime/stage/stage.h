@@ -21,10 +21,10 @@ struct uva__stage_setup {
     size_t more;                  /* bytes of its object beyond its size */
 };
 
-/* What a stage needs, besides memory. */
+/* What a stage needs, besides memory: one of the first two, at least. */
 enum {
     UVA__STAGE_CHEAP = 1,   /* workers extract, where that may be expensive */
-    UVA__STAGE_WORKERS = 2, /* there are workers */
+    UVA__STAGE_WORKERS = 2, /* there are workers, on which it runs */
     UVA__STAGE_DEVICES = 4  /* there is a thread that waits for devices */
 };
 
@@ -39,9 +39,9 @@ struct uva__stage_kind {
     /* checks the options further: 0; a code with `error`. NULL: they are right
      */
     int (*check)(const struct uva__stage_setup *setup, struct uva_error *error);
-    /* sets up the rest of the object, which is cleared; false: no memory. NULL:
-     * there is no rest. Takes what it copies from the setup */
-    bool (*init)(struct uva__stage *stage,
+    /* sets up the rest of the object, which is cleared. NULL: there is no rest.
+     * Takes what it copies from the setup */
+    void (*init)(struct uva__stage *stage,
                  const struct uva__stage_setup *setup);
     /* with a name, its own pull and take, and UVA__STAGE_RELAYS() */
     struct uva__source_ops source;
@@ -55,8 +55,7 @@ struct uva__stage_kind {
      * there is none */
     void (*clear)(struct uva__stage *stage);
     /* frees what it owns, but for its memory, the ctx of its copy, and the
-     * common part, also after an init that failed; any thread. NULL: that is
-     * all */
+     * common part; any thread. NULL: that is all */
     void (*free)(struct uva__stage *stage,
                  const struct uva_allocator *allocator);
 };

@@ -566,7 +566,7 @@ static struct uva__task *branch_take(struct uva__source *source)
         return NULL;
     part = part_pop(b);
     source->ready--;
-    uva__task_fill_loose(task, &part->batch, NULL);
+    uva__task_fill_loose(task, &part->batch);
     part_put(b->tee, part);
     return task;
 }

@@ -236,7 +236,7 @@ static void throttle_stop(struct uva__source *source)
 
 /* ---- life --------------------------------------------------------------- */
 
-static bool throttle_init(struct uva__stage *stage,
+static void throttle_init(struct uva__stage *stage,
                           const struct uva__stage_setup *setup)
 {
     const struct uva_throttle *options = setup->options;
@@ -245,7 +245,6 @@ static bool throttle_init(struct uva__stage *stage,
     t->batches.per_s = options->batches_per_s;
     t->bytes.per_s = options->bytes_per_s;
     t->timer.fire = throttle_expire;
-    return true;
 }
 
 static void throttle_free(struct uva__stage *stage,

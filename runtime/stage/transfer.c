@@ -157,7 +157,7 @@ target_of(const struct uva_transfer *options)
     return target;
 }
 
-static bool transfer_init(struct uva__stage *stage,
+static void transfer_init(struct uva__stage *stage,
                           const struct uva__stage_setup *setup)
 {
     static const struct uva__ordered_waits_ops ops = {transfer_begin,
@@ -172,7 +172,6 @@ static bool transfer_init(struct uva__stage *stage,
     stage->source.device_type = t->target.device_type;
     stage->source.uses_stream = t->target.device_stream != NULL;
     setup->stream->device_data = t->target.device_type != ARROW_DEVICE_CPU;
-    return true;
 }
 
 static void transfer_free(struct uva__stage *stage,

@@ -11,14 +11,14 @@
  * `on_loop`, part of the loop's turn, where no lock is needed. The phase states
  * how far the runs are:
  *
- *         an input, room, the end, or rows that were kept for too long
+ *         room, and: an input, the end, or rows kept for too long
  *       .-------------------------------------------------------------.
  *       |                                                             v
  *     IDLE <------------- no input, or no room for results -------- RUNNING
  *       |                                                             |
  *       |      ENDED: finish was called, or the function has enough <-|
  *       |      FAILED: the function has failed <----------------------|
- *       |      CUT_OFF: an extraction has failed <--------------------|
+ *       |      LOST: an extraction has failed <-----------------------|
  *       v                                 v                           v
  *     STOPPED, from any of these: a run that is in progress discards its input
  *
@@ -64,7 +64,7 @@ enum phase {
     RUNNING, /* a run is in progress, or waits for its worker */
     ENDED,   /* no run follows: finish was called, or it was enough */
     FAILED,  /* no run follows: the function has failed */
-    CUT_OFF, /* no run follows: an extraction has failed */
+    LOST,    /* no run follows: an extraction has failed */
     STOPPED
 };
 
@@ -86,8 +86,10 @@ struct transform {
     struct uva_job job; /* a run on a worker */
     uint64_t submitted_ns; /* when that was; 0: not timed */
 
-    struct {                     /* the run's alone */
-        struct uva__task *input; /* the first one, once it is extracted */
+    struct {                     /* the run's alone, but for `input` */
+        struct uva__task *input; /* the first of `inputs`, from when a run takes
+                                    it. Changes under the lock, as a stop reads
+                                    it */
         struct uva_batch batch;  /* owns its data */
         bool full;               /* an emit of this call has returned EAGAIN */
         int fault; /* why this call fails, whatever it returns: an emit has
@@ -109,7 +111,7 @@ struct transform {
         int64_t ordinal;               /* of the next result */
         bool input_ended;              /* no input follows */
         bool flush;                    /* rows were kept for too long */
-        struct uva__failure failure;   /* FAILED; CUT_OFF has a code alone */
+        struct uva__failure failure;   /* FAILED; LOST has a code alone */
         struct uva__stuck_calls calls; /* runs on workers */
     } locked;
 };
@@ -410,7 +412,7 @@ static void run_step(struct transform *t, enum step step)
     int code;
 
     if (step == STEP_INPUT && (failure.code = run_extract(t)) != 0) {
-        step_end(t, CUT_OFF, &failure);
+        step_end(t, LOST, &failure);
         return;
     }
     code = run_call(t, step);
@@ -542,7 +544,7 @@ static void transform_conclude(struct transform *t, const struct progress *now)
         uva__failure_move(&t->locked.failure, &source->failure,
                           allocator_of(t));
         break;
-    case CUT_OFF:
+    case LOST:
         uva__inlet_fail_extraction(&stage->inlet, t->locked.failure.code,
                                    source);
         break;
@@ -655,7 +657,7 @@ static void transform_pull(struct uva__source *source, int64_t demand)
     transform_set_timer(t, demand, &now);
     if (now.phase <= RUNNING)
         transform_request(t, demand, &now);
-    else if (now.phase != CUT_OFF) /* it has the reason still to report */
+    else if (now.phase != LOST) /* it has the reason still to report */
         uva__inlet_quit(&t->stage.inlet);
 }
 
@@ -757,7 +759,7 @@ struct request {
     const struct uva__transform_kind *kind;
 };
 
-static bool transform_init(struct uva__stage *stage,
+static void transform_init(struct uva__stage *stage,
                            const struct uva__stage_setup *setup)
 {
     const struct request *request = setup->options;
@@ -773,7 +775,6 @@ static bool transform_init(struct uva__stage *stage,
     t->loop.timer.fire = transform_expire;
     t->job.run = transform_job;
     stage->source.name = t->kind.name;
-    return true;
 }
 
 static void transform_free(struct uva__stage *stage,

@@ -66,16 +66,12 @@ int uva__task_fill_lazy(struct uva__task *task,
 }
 
 void uva__task_fill_loose(struct uva__task *task,
-                          struct uva__loose_batch *entry, const char *room)
+                          struct uva__loose_batch *entry)
 {
-    struct uva__metadata *metadata = &task->info.metadata;
-
-    assert(!task->is_lazy && metadata->block == NULL);
+    assert(!task->is_lazy && task->info.metadata.block == NULL);
     uva_array_move(&entry->array, &task->array);
     task->info = entry->info;
     entry->info.metadata = (struct uva__metadata){0};
-    if (room != NULL && metadata->block == room)
-        metadata->block = memcpy(task->room, room, metadata->size);
 }
 
 /* ---- offer -------------------------------------------------------------- */

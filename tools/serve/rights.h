@@ -5,9 +5,10 @@
  * machine, other connections, other users.
  *
  * Happy path:  ask -> the driver is the expected one -> the rights are few ->
- *              on_answer with a complete outcome; then no more questions are
- * asked. Failures:    a question: so does the outcome; another driver, or too
- * many rights: it fails with EACCES. The next one asks again. */
+ *              on_answer with a complete outcome; no more questions follow.
+ *
+ * Failures:    a question fails: so does the outcome; another driver, or too
+ *              many rights: it fails with EACCES. The next one asks again. */
 #ifndef UVA_SERVE_RIGHTS_H
 #define UVA_SERVE_RIGHTS_H
 

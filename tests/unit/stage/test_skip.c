@@ -25,12 +25,11 @@ static struct skip *skip_of(struct uva__stage *stage)
     return uva__container_of(stage, struct skip, stage);
 }
 
-static bool skip_init(struct uva__stage *stage,
+static void skip_init(struct uva__stage *stage,
                       const struct uva__stage_setup *setup)
 {
     skip_of(stage)->left =
         ((const struct skip_options *)setup->options)->batches;
-    return true;
 }
 
 static void skip_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
