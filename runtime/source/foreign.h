@@ -90,10 +90,10 @@ struct uva__foreign {
 
     struct {                    /* the loop thread's alone */
         struct uva__list ready; /* pending tasks to be taken */
-        int64_t taken;          /* of these, not reported to the rules so far */
-        int64_t ordinal;        /* of the next task */
-        bool started;           /* the producer holds a reference */
-        bool draining;          /* a close waits a while for the producer */
+        int64_t taken;   /* batches taken of which the rules do not know */
+        int64_t ordinal; /* of the next task */
+        bool started;    /* the producer holds a reference */
+        bool draining;   /* a close waits a while for the producer */
     } loop;
 
     struct uva__lock lock; /* valid in quarantine, too */
@@ -107,8 +107,9 @@ struct uva__foreign {
                                                 callback; or NULL */
         uint64_t requesting; /* the thread inside request, or 0 */
         uint64_t cancelling; /* the thread inside cancel, or 0 */
-        int32_t inside;      /* our calls in flight: start, request, cancel */
-        int32_t waiting;     /* callbacks that wait for request and cancel */
+        int32_t inside;      /* our calls in flight, with interrupt, and the
+                                extractions that CLOSED waits for */
+        int32_t waiting;     /* threads that wait for a call to return */
         bool calls_overdue;  /* such a wait took longer than limit_ms */
         bool requester_out;  /* the requester job is in flight */
         bool canceller_submitted; /* the canceller job was submitted */
@@ -175,8 +176,8 @@ void uva__foreign_extracted(struct uva__foreign *foreign);
 
 /* ---- the handler -------------------------------------------------------- */
 
-/* Whether the caller is a loop thread, which must not wait for the producer or,
- * unless on_loop is set, extract its tasks. Thread: any. */
+/* Whether the caller is a loop thread, which must not wait for extractions or,
+ * unless on_loop is set, extract tasks of the producer. Thread: any. */
 bool uva__foreign_is_on_loop(const struct uva__foreign *foreign);
 
 /* Discards a pending task (takes it) on an extra thread. Thread: any. */

@@ -141,7 +141,8 @@ void uva__flight_put(struct uva__flight *f, struct uva__flight_batch *batch,
 
 /* ---- work --------------------------------------------------------------- */
 
-/* While the budget of the runtime is full, one batch at a time is begun. */
+/* While the budget of the runtime is full, a batch is begun only if no other
+ * one is begun, or done and not taken. */
 static bool flight_may_begin(const struct uva__flight *f)
 {
     const struct uva__intake *in = &f->loop.in;

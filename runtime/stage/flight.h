@@ -49,7 +49,8 @@ struct uva__flight {
     struct uva__stage stage;           /* first */
     const struct uva__flight_ops *ops; /* static */
     int64_t at_once;                   /* batches begun at one time, at most */
-    int64_t first;         /* batches requested until a size is known */
+    int64_t first;         /* batches requested, and begun, until a size is
+                              known */
     bool unordered;        /* batches are passed on as their work ends */
     struct uva__mpsc done; /* by `done`: batches whose work is over */
 

@@ -2,8 +2,8 @@
 /* Extraction on compute workers, several batches at once, passed on in order or
  * as they finish.
  *
- * Happy path:  task -> waits -> granted in order, as far as the window of bytes
- *              allows -> a worker claims and extracts it, and posts the stage
+ * Happy path:  task -> waits -> granted (begun) in order, as far as the window
+ * of bytes allows -> a worker claims and extracts it, and posts the stage
  *              -> the producer below takes it.
  *
  * Failures:    an extraction. The batches before it are passed on, then the

@@ -176,7 +176,8 @@ static int attempt_status(struct uva_stream *stream, struct uva_error *error)
     return why != NULL ? uva__failure_get(why, error) : 0;
 }
 
-/* Takes the reference on `stream`. */
+/* Takes the reference on `stream`. A stream that has failed before is no
+ * misuse: its error is the failure of this attempt. */
 static void attempt_begin(struct retry *r, struct uva_stream *stream)
 {
     struct uva__failure *failure = &r->stage.inlet.failure;

@@ -62,8 +62,8 @@ struct branch {
     struct uva_window window;  /* with its defaults filled in */
     struct uva__atomic64 left; /* 1: released unstarted; any thread */
 
-    /* the loop thread's alone, but that a thread that releases the stream reads
-     * `started` */
+    /* the loop thread's alone, but for `started`, which the thread that
+     * releases the stream reads */
     bool started;                /* its stream was */
     bool asked;                  /* a batch has been requested */
     bool closed;                 /* it takes no more batches */
@@ -84,13 +84,15 @@ struct tee {
     struct uva__lock lock;         /* guards these until `started` */
     struct branch *branches;       /* owns: in order */
     size_t count;                  /* of branches */
+    size_t open;                   /* branches that are not closed */
     bool started;                  /* no branch is added any more */
 
-    size_t open;                 /* branches that are not closed */
+    /* the loop thread's alone */
     struct uva__list free;       /* records that are not in use */
     int64_t bytes;               /* in records that are in use */
     int64_t largest;             /* bytes of the largest batch so far;
-                                    INT64_MAX: no batch has come */
+                                    INT64_MAX until one has come, so that
+                                    one is requested first */
     int64_t requested;           /* batches requested that have not come */
     bool known;                  /* the schema is */
     struct ArrowSchema schema;   /* owns */
@@ -586,8 +588,8 @@ static void branch_stop(struct uva__source *source)
     tee_request(b->tee);
 }
 
-/* A start finds branches that have left before it by itself; without a start
- * the loop may never run again. */
+/* Before the tee starts, `left` is enough, as tee_start() looks at it: a
+ * wake-up would hold the tee if the loop never ran again. */
 static void branch_leave(struct uva__source *source)
 {
     struct branch *b = branch_at(source);

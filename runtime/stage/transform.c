@@ -605,8 +605,8 @@ static void transform_expire(struct uva__timer *timer)
 }
 
 /* Starts the timer for kept rows, if a batch is wanted and none is under way. A
- * run looks at these rows by itself, also if it still waits for a worker, and
- * wakes the loop when it is over. */
+ * run may change these rows: it states them anew, and wakes the loop, which
+ * then starts the timer. */
 static void transform_set_timer(struct transform *t, int64_t demand,
                                 const struct progress *now)
 {
