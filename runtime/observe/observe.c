@@ -242,18 +242,16 @@ void uva__observe_move(struct uva__producer *p, enum uva__producer_move move)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-/* Between two runs a producer is starved if a batch is requested and none is
- * ready, and idle in the opposite case. */
 void uva__observe_run_begin(struct uva__producer *p)
 {
     const int64_t waited_ns = (int64_t)(uva__clock_ns() - p->loop->since_ns);
     struct uva__meter_times *times = p->source->meter->times;
 
-    if (p->loop->starved)
+    if (p->loop->waits == UVA__PRODUCER_STARVED)
         uva__counter_add(&times->starved, waited_ns);
-    else if (p->loop->idle)
+    else if (p->loop->waits == UVA__PRODUCER_IDLE)
         uva__counter_add(&times->idle, waited_ns);
-    p->loop->starved = p->loop->idle = false;
+    p->loop->waits = UVA__PRODUCER_READY;
 }
 
 void uva__observe_run_end(struct uva__producer *p)
@@ -263,6 +261,8 @@ void uva__observe_run_end(struct uva__producer *p)
     p->loop->since_ns = uva__clock_ns();
     if (state->phase >= UVA__PHASE_ENDED)
         return;
-    p->loop->starved = state->demand > 0 && state->ready == 0;
-    p->loop->idle = state->demand == 0 && state->ready > 0;
+    if (state->demand > 0 && state->ready == 0)
+        p->loop->waits = UVA__PRODUCER_STARVED;
+    else if (state->demand == 0 && state->ready > 0)
+        p->loop->waits = UVA__PRODUCER_IDLE;
 }

@@ -678,16 +678,15 @@ static struct uva__producer *producer_at(struct uva__detach_hook *hook)
     return uva__container_of(hook, struct uva__producer_loop, detach)->producer;
 }
 
-/* The runtime closes while consumers hold tasks: extraction fails with
- * ECANCELED from now on, and the close waits for the extractions and discards
- * that are running. */
+/* Extraction fails with ECANCELED from now on. The close waits for the
+ * extractions and discards that are running. */
 static void producer_close(struct uva__detach_hook *hook)
 {
     struct uva__producer *p = producer_at(hook);
 
-    if (p->loop->closing)
+    if (p->loop->late == UVA__PRODUCER_CLOSING)
         return;
-    p->loop->closing = true;
+    p->loop->late = UVA__PRODUCER_CLOSING;
     p->rt->loop.draining++;
     p->loop->revoked = producer_take_back(p, uva__task_orphan);
     if (p->loop->revoked > 0)
@@ -727,18 +726,19 @@ static void producer_linger(struct uva__producer *p)
     if (p->loop->out.count > 0) {
         p->loop->detach.close = producer_close;
         p->loop->detach.run = producer_detach;
-        if (!p->loop->lingering)
+        if (p->loop->late == UVA__PRODUCER_SPENT) {
             uva__rt_add_detach_hook(p->rt, &p->loop->detach);
-        p->loop->lingering = true;
+            p->loop->late = UVA__PRODUCER_LINGERING;
+        }
         uva__outstanding_watch(&p->loop->out, &p->wakeup);
         producer_reap_all(p);
     }
     if (p->loop->out.count > 0)
         return;
-    if (p->loop->lingering)
+    if (p->loop->late != UVA__PRODUCER_SPENT)
         uva__rt_remove_detach_hook(p->rt, &p->loop->detach);
-    p->rt->loop.draining -= p->loop->closing;
-    p->loop->lingering = p->loop->closing = false;
+    p->rt->loop.draining -= p->loop->late == UVA__PRODUCER_CLOSING;
+    p->loop->late = UVA__PRODUCER_SPENT;
     p->asleep = true;
     producer_end(p);
     uva__rt_drain_on(p->rt);
