@@ -530,9 +530,9 @@ static inline bool reader_take_at_once(struct uva__task_ring *r,
     const struct uva__rt *rt = r->stream->rt;
     const uint64_t taken = r->reader.taken;
 
-    return r->direct && uva__rt_is_alive(rt) && !uva__rt_must_not_wait(rt) &&
-           taken < r->reader.tail && taken + 1 < r->reader.refill_at &&
-           !r->lazy &&
+    return taken < r->reader.tail && taken + 1 < r->reader.refill_at &&
+           r->direct && !r->lazy && /* known with the schema, so with a task */
+           uva__rt_is_alive(rt) && !uva__rt_must_not_wait(rt) &&
            uva__atomic64_load(&r->events) == UVA__TASK_RING_SCHEMA &&
            reader_take(r, out);
 }
