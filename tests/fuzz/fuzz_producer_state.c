@@ -141,7 +141,7 @@ static void meddle(struct uva__producer_state *s, struct seen *seen,
             break;
         s->unsettled--;
         uva__producer_state_note_urgent(s, ENODATA); /* an extraction failed */
-        if (seen->first_urgent == 0 && !is_closed(seen))
+        if (seen->first_urgent == 0 && !is_closed(seen) && seen->releases == 0)
             seen->first_urgent = ENODATA;
         break;
     default:
