@@ -37,13 +37,9 @@ static struct uva__flight_batch *batch_done(struct uva__link *done)
 /* Gives the batch put back last, which is in the cache; NULL without memory. */
 static struct uva__flight_batch *batch_get(struct uva__flight *f)
 {
-    struct uva__link *link = uva__list_pop(&f->loop.free);
-    struct uva__flight_batch *batch;
+    struct uva__flight_batch *batch = uva__slab_take(&f->loop.slab, NULL);
     struct slab_chunk *chunk;
 
-    if (link != NULL)
-        return batch_of(link);
-    batch = uva__slab_take(&f->loop.slab, NULL);
     if (batch != NULL)
         return batch;
     chunk = uva__slab_fetch(&f->loop.slab);
@@ -56,7 +52,10 @@ static struct uva__flight_batch *batch_get(struct uva__flight *f)
 /* It has no slot and no failure any more. */
 static void batch_put(struct uva__flight *f, struct uva__flight_batch *batch)
 {
-    uva__list_push_front(&f->loop.free, &batch->link);
+    struct uva__list one = {0};
+
+    uva__list_push(&one, &batch->link);
+    uva__slab_put_fresh(&f->loop.slab, &one);
 }
 
 void uva__flight_discard(struct uva__flight *f, struct uva__flight_batch *batch)

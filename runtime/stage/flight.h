@@ -20,7 +20,7 @@
 /* One batch, until its turn has come: the first member of the stage's struct
  * for its work. Its memory is the stage's. */
 struct uva__flight_batch {
-    struct uva__link link;  /* waiting, in the order, or free */
+    struct uva__link link;  /* waiting, in the order, or in the slab */
     struct uva__link done;  /* in `done` */
     struct uva__task *slot; /* owns: with the facts about the batch, and the
                                batch or the result, if that is live */
@@ -57,7 +57,6 @@ struct uva__flight {
     struct {                      /* the loop thread's alone */
         struct uva__intake in;    /* all batches, and the ready ones */
         struct uva__slab slab;    /* as many batches as were in use at once */
-        struct uva__list free;    /* batches that are not in use */
         struct uva__list waiting; /* not begun, in order */
         struct uva__list order;   /* begun, until their turn; unordered: the
                                      batches that failed */
