@@ -53,6 +53,22 @@ static struct uva__database *database_free_locked(struct uva_adbc_pool *pool)
     return d;
 }
 
+/* Whether its last connection can be expected to close a retired database: not
+ * where all of them are in calls that do not return. */
+static bool database_will_close_locked(const struct uva_adbc_pool *pool,
+                                       const struct uva__database *d)
+{
+    static const enum uva__connection_state written_off[] = {
+        UVA__CONNECTION_STUCK, UVA__CONNECTION_LEFT};
+    const struct uva__connection *c;
+    int32_t others = d->connections;
+
+    for (int i = 0; i < 2; i++)
+        for (c = pool->locked.places.of[written_off[i]]; c != NULL; c = c->next)
+            others -= c->database == d;
+    return d->connections == 0 || others > 0;
+}
+
 /* Whether a further database may be opened. Of one in this process there is no
  * other, until it is closed. */
 static bool database_may_open_locked(const struct uva_adbc_pool *pool,
@@ -65,7 +81,8 @@ static bool database_may_open_locked(const struct uva_adbc_pool *pool,
     for (; d != NULL; d = d->next)
         if (d->state == UVA__DATABASE_CALLED ||
             (d->state == UVA__DATABASE_RETIRED &&
-             !pool->locked.known->connects_at_once))
+             !pool->locked.known->connects_at_once &&
+             database_will_close_locked(pool, d)))
             return false;
     return true;
 }

@@ -570,6 +570,24 @@ START_TEST(a_database_with_a_fatal_error_is_opened_again)
 }
 END_TEST
 
+/* A query whose call does not return would keep it open, and every other query
+ * waiting, for good. */
+START_TEST(a_database_that_only_a_stuck_query_keeps_open_holds_up_no_connect)
+{
+    make(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .connections = 1, .keeps_session = true});
+    start(0, "execute stops");
+    await_blocked(1);
+    cancel(0);
+    await_stuck(1);
+    play("execute fatal");
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "FATAL Error");
+    start(0, "rows 1");
+    await_complete(0);
+    ck_assert_int_eq(atomic_load(&fake_driver.opened), 2);
+}
+END_TEST
+
 /* It stays open for the query that runs on it. The third one knows the type no
  * more than the second one, and stays. */
 START_TEST(a_database_that_is_given_up_is_not_used_again)
@@ -634,6 +652,8 @@ int main(void)
     tcase_add_test(tc, as_many_connects_hang_as_may_be_stuck);
     tcase_add_test(tc,
                    a_query_that_does_not_end_after_its_cancel_frees_its_place);
+    tcase_add_test(
+        tc, a_database_that_only_a_stuck_query_keeps_open_holds_up_no_connect);
     tcase_add_test(tc, no_connection_is_kept_for_a_millisecond);
     tcase_add_test(tc, the_counts_are_those_of_now);
     tcase_add_loop_test(tc, what_was_not_executed_is_tried_once_more, 0, 2);
