@@ -296,44 +296,16 @@ static int input_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
     return code;
 }
 
-/* There is no memory for the batch: it is lost, and so is its input. */
-static void input_lose(struct input *input, struct ArrowAsyncTask *task)
-{
-    uva__task_drop(task);
-    uva__inlet_lose(&input->inlet);
-}
-
-/* The batch goes into a task of the producer below at once. */
-static void input_take_task(struct input *input, struct ArrowAsyncTask *task,
-                            const char *metadata)
-{
-    struct merge *m = input->merge;
-    struct uva__task *out = uva__producer_take_task(m->source.producer);
-
-    if (out == NULL) {
-        input_lose(input, task);
-        return;
-    }
-    out->info.bytes = uva__task_bytes(task);
-    out->info.ordinal = uva__task_ordinal(task);
-    out->array.array.release = NULL;
-    if (uva__task_take_metadata(out, allocator_of(m), metadata) != 0)
-        input_lose(input, task);
-    else if (uva__task_extract_first(task, &out->array) != 0)
-        out->array.array.release = NULL; /* the producer above reports why */
-    if (uva_array_is_live(&out->array))
-        input_push(input, out);
-    else
-        uva__producer_drop_task(m->source.producer, out);
-}
-
 static void input_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
                        const char *metadata)
 {
     struct input *input = input_at(inlet);
+    struct uva__task *slot = uva__kept_take_in(
+        inlet, input->merge->source.producer, task, metadata, UVA__KEPT_BATCH);
 
     input->requested--;
-    input_take_task(input, task, metadata);
+    if (slot != NULL)
+        input_push(input, slot);
 }
 
 static void input_news(struct uva__inlet *inlet)

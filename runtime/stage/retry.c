@@ -125,8 +125,7 @@ static void retry_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     struct retry *r = retry_of(stage);
 
     r->requested--;
-    if (!uva__stage_keep(stage, &r->kept, task, metadata))
-        uva__inlet_lose(&stage->inlet);
+    uva__stage_keep(stage, &r->kept, task, metadata);
     stage->source.ready = r->kept.count;
 }
 

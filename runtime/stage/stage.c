@@ -17,13 +17,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arrow/metadata.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
 #include "stage/parallel.h"
 #include "stream/runtime_devices.h"
-#include "stream/slots.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -127,57 +125,14 @@ void uva__stage_leave(struct uva__source *source)
 
 /* ---- batches that are kept ---------------------------------------------- */
 
-bool uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
+void uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
                      struct ArrowAsyncTask *task, const char *metadata)
 {
-    struct uva__source *source = &stage->source;
-    struct uva__task *slot = uva__producer_take_task(source->producer);
-    struct uva__loose_batch batch = {
-        .info = {.ordinal = uva__task_ordinal(task),
-                 .bytes = uva__task_bytes(task)}};
-    const bool room =
-        slot != NULL && uva__metadata_copy(&source->rt->allocator, metadata,
-                                           &batch.info.metadata) != ENOMEM;
+    struct uva__task *slot = uva__kept_take_in(
+        &stage->inlet, stage->source.producer, task, metadata, UVA__KEPT_BATCH);
 
-    if (!room)
-        uva__task_drop(task);
-    if (room && uva__task_extract_first(task, &batch.array) == 0) {
-        uva__task_fill_loose(slot, &batch);
-        uva__kept_push(kept, slot);
-        return true;
-    }
-    uva__metadata_fini(&batch.info.metadata, &source->rt->allocator, NULL);
     if (slot != NULL)
-        uva__slots_put_task(source->rt, slot, true);
-    return room;
-}
-
-struct uva__task *uva__kept_pop(struct uva__kept *kept)
-{
-    struct uva__link *link = uva__list_pop(&kept->tasks);
-    struct uva__task *task;
-
-    if (link == NULL)
-        return NULL;
-    task = uva__container_of(link, struct uva__task, link);
-    kept->count--;
-    kept->bytes -= task->info.bytes;
-    return task;
-}
-
-void uva__kept_push(struct uva__kept *kept, struct uva__task *task)
-{
-    uva__list_push(&kept->tasks, &task->link);
-    kept->count++;
-    kept->bytes += task->info.bytes;
-}
-
-void uva__kept_drop(struct uva__kept *kept, struct uva__source *source)
-{
-    struct uva__task *task;
-
-    while ((task = uva__kept_pop(kept)) != NULL)
-        uva__producer_drop_task(source->producer, task);
+        uva__kept_push(kept, slot);
 }
 
 /* ---- life --------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #define UVA_STAGE_STAGE_H
 
 #include "stream/inlet.h"
+#include "stream/kept.h"
 #include "stream/options.h"
 
 struct uva__stage;
@@ -118,31 +119,9 @@ const struct uva__source *uva__stage_above(const struct uva__source *source);
 int uva__stage_pass_schema(struct uva__stage *stage,
                            struct ArrowSchema *schema);
 
-/* Batches that a stage has extracted, in slots of the producer below. */
-struct uva__kept {
-    struct uva__list tasks; /* in order */
-    int64_t count;
-    int64_t bytes; /* in them, as far as known */
-};
-
-/* Extracts `task`, and keeps the batch. False: there was no memory for it, and
- * it is lost. If the extraction fails, no batch is kept, and the producer above
- * reports why. */
-UVA_MUST_CHECK bool uva__stage_keep(struct uva__stage *stage,
-                                    struct uva__kept *kept,
-                                    struct ArrowAsyncTask *task,
-                                    const char *metadata);
-
-static inline struct uva__task *uva__kept_first(const struct uva__kept *kept)
-{
-    return uva__container_of(kept->tasks.head, struct uva__task, link);
-}
-
-/* Gives the oldest batch; NULL: there is none. Keeps one more. */
-struct uva__task *uva__kept_pop(struct uva__kept *kept);
-void uva__kept_push(struct uva__kept *kept, struct uva__task *task);
-
-/* For uva__source_ops.stop: discards the kept batches. */
-void uva__kept_drop(struct uva__kept *kept, struct uva__source *source);
+/* Extracts `task`, and keeps the batch. Without memory for it the inlet fails;
+ * if the extraction fails, the producer above reports why. */
+void uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
+                     struct ArrowAsyncTask *task, const char *metadata);
 
 #endif

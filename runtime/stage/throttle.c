@@ -115,14 +115,11 @@ static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
                           const char *metadata)
 {
     struct throttle *t = throttle_of(stage);
-    struct uva__kept one = {0};
-    struct uva__task *batch;
+    struct uva__task *batch = uva__kept_take_in(
+        &stage->inlet, stage->source.producer, task, metadata, UVA__KEPT_BATCH);
 
     t->requested--;
     assert(t->requested >= 0);
-    if (!uva__stage_keep(stage, &one, task, metadata))
-        uva__inlet_lose(&stage->inlet);
-    batch = uva__kept_pop(&one);
     if (batch == NULL)
         return;
     if (t->bytes.per_s > 0)

@@ -41,8 +41,8 @@ static void skip_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     if (s->left > 0) {
         s->left--;
         uva__task_drop(task);
-    } else if (!uva__stage_keep(stage, &s->kept, task, metadata)) {
-        uva__inlet_lose(&stage->inlet);
+    } else {
+        uva__stage_keep(stage, &s->kept, task, metadata);
     }
     stage->source.ready = s->kept.count;
 }
