@@ -17,11 +17,15 @@
 
 enum { COLLECT_FIRST = 16 }; /* room at first */
 
+struct collect_options {
+    uva_collected_fn *fn;
+    void *ctx;         /* borrows, until the end or a drop */
+    int64_t max_bytes; /* 0: no limit */
+};
+
 struct collect {
     struct uva__consumer consumer; /* first */
-    uva_collected_fn *fn;
-    void *ctx;                       /* borrows, until the end or a drop */
-    int64_t max_bytes;               /* 0: no limit */
+    struct collect_options options;
     int64_t bytes;                   /* in the arrays, if there is a limit */
     int64_t counted;                 /* in the arrays, for the budget */
     struct ArrowDeviceArray *arrays; /* owns, with their live members */
@@ -33,20 +37,9 @@ static struct collect *collect_of(struct uva__consumer *consumer)
     return uva__container_of(consumer, struct collect, consumer);
 }
 
-static struct collect *collect_at(struct uva_stream *stream)
-{
-    return uva__container_of(stream->sink, struct collect, consumer.sink);
-}
-
 static const struct uva_allocator *allocator_of(const struct collect *c)
 {
     return &c->consumer.stream->rt->allocator;
-}
-
-static int collect_schema(struct uva__consumer *consumer)
-{
-    uva__consumer_request(consumer);
-    return 0;
 }
 
 static void arrays_free(struct collect *c)
@@ -80,10 +73,10 @@ static bool collect_fits(struct collect *c)
     const struct uva_batch *batch = &c->consumer.batch;
     int64_t bytes;
 
-    if (c->max_bytes == 0 ||
+    if (c->options.max_bytes == 0 ||
         uva__layout_measure(batch->schema, &batch->data, &bytes, NULL) != 0)
         return true;
-    if (bytes > c->max_bytes - c->bytes)
+    if (bytes > c->options.max_bytes - c->bytes)
         return false;
     c->bytes += bytes;
     return true;
@@ -135,51 +128,39 @@ static void collect_done(struct uva__consumer *consumer,
         collect_clear(c);
     since_ns = uva__span_begin(consumer->stream->rt);
     if (!consumer->stream->loop.silent)
-        c->fn(c->ctx, uva_stream_get_info(consumer->stream), c->arrays,
-              c->count, outcome);
+        c->options.fn(c->options.ctx, uva_stream_get_info(consumer->stream),
+                      c->arrays, c->count, outcome);
     uva__point_span_end(uva__consumer_point(consumer), "on_done", -1, since_ns);
     collect_clear(c);
 }
 
-static void collect_on_wakeup(struct uva_stream *stream)
+static void collect_free(struct uva__consumer *consumer)
 {
-    uva__consumer_handle_cancel(&collect_at(stream)->consumer);
+    arrays_free(collect_of(consumer));
 }
 
-static void collect_free(struct uva_stream *stream)
-{
-    arrays_free(collect_at(stream));
-    uva__consumer_free(stream);
-}
+static const struct uva__option_limit limits[] = {
+    UVA__LIMIT(collect_options, max_bytes, 0, INT64_MAX),
+    {.name = NULL},
+};
 
-static const struct uva__consumer_ops collect_ops = {
-    .sink = {.name = "collect",
-             .size = sizeof(struct collect),
-             .begin = uva__consumer_begin,
-             .on_wakeup = collect_on_wakeup,
-             .free = collect_free},
-    .schema = collect_schema,
+static const struct uva__consumer_kind collect_kind = {
+    .sink = {UVA__CONSUMER_SINK("collect", collect, false),
+             .options = {.name = "collect",
+                         .size = sizeof(struct collect_options),
+                         UVA__OPTIONS_NEED(collect_options, fn),
+                         .limits = limits},
+             .copy = offsetof(struct collect, options)},
     .batch = collect_batch,
     .done = collect_done,
+    .free = collect_free,
 };
 
 int uva_stream_collect(struct uva_stream *stream, int64_t max_bytes,
                        uva_collected_fn *fn, void *ctx, struct uva_error *error)
 {
-    int code = uva__stream_may_start(stream, error);
-    struct collect *c;
+    const struct collect_options options = {
+        .fn = fn, .ctx = ctx, .max_bytes = max_bytes};
 
-    if (code == 0 && (fn == NULL || max_bytes < 0))
-        code = uva_error_set(error, EINVAL,
-                             "collect: fn is mandatory, and max_bytes must not "
-                             "be negative");
-    if (code == 0)
-        code = uva__consumer_make(stream, &collect_ops, NULL, error);
-    if (code != 0)
-        return code;
-    c = collect_at(stream);
-    c->fn = fn;
-    c->ctx = ctx;
-    c->max_bytes = max_bytes;
-    return uva__stream_start(stream, error);
+    return uva__sink_start(stream, &collect_kind.sink, &options, error);
 }

@@ -56,10 +56,19 @@ static void consumer_cancel(struct uva__consumer *c)
     uva_array_release(&c->batch.data);
 }
 
-void uva__consumer_handle_cancel(struct uva__consumer *c)
+static void consumer_handle_cancel(struct uva__consumer *c)
 {
     if (c->inlet.state == UVA__INLET_RUNNING)
         consumer_cancel(c);
+}
+
+void uva__consumer_on_wakeup(struct uva_stream *stream)
+{
+    struct uva__consumer *c = consumer_at(stream);
+
+    consumer_handle_cancel(c);
+    if (c->kind->posted != NULL)
+        c->kind->posted(c);
 }
 
 /* ---- calls of the inlet ------------------------------------------------- */
@@ -77,7 +86,10 @@ static int consumer_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
     c->batch.stream = c->stream;
     if (c->stream->loop.silent)
         return ECANCELED;
-    code = c->ops->schema(c);
+    if (c->kind->schema != NULL)
+        code = c->kind->schema(c);
+    else
+        uva__consumer_request(c);
     if (code == 0)
         return 0;
     c->end = code == ECANCELED ? UVA_END_CANCELLED : UVA_END_REJECTED;
@@ -107,7 +119,7 @@ static bool consumer_take(void *ctx, struct uva__task *task)
 
     if (!uva__consumer_take(c, task))
         return false;
-    c->ops->batch(c);
+    c->kind->batch(c);
     return true;
 }
 
@@ -117,7 +129,7 @@ static void consumer_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
 {
     struct uva__consumer *c = consumer_of(inlet);
 
-    uva__consumer_handle_cancel(c);
+    consumer_handle_cancel(c);
     if (!uva__consumer_is_open(c) || c->stream->loop.silent) {
         uva__task_drop(task);
         return;
@@ -126,7 +138,7 @@ static void consumer_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
     c->batch.metadata = metadata;
     if (uva__task_extract_first(task, &c->batch.data) == 0 &&
         consumer_may_read(c))
-        c->ops->batch(c);
+        c->kind->batch(c);
 }
 
 /* A cancel before the end counts, a later one has no effect. */
@@ -144,7 +156,7 @@ static void consumer_released(struct uva__inlet *inlet)
     uva_array_release(&c->batch.data);
     uva__share_hold(&c->share, 0, 0);
     uva__consumer_outcome(c, &outcome);
-    c->ops->done(c, &outcome);
+    c->kind->done(c, &outcome);
     uva__stream_done(c->stream, inlet->failure.code,
                      uva__failure_error(&inlet->failure));
 }
@@ -173,7 +185,7 @@ void uva__consumer_begin(struct uva_stream *stream)
 
     uva__share_join(&c->share, &stream->tail->source->share);
     uva__inlet_begin_last(
-        &c->inlet, c->ops->hooks.take != NULL ? &c->ops->hooks : &hooks, c);
+        &c->inlet, c->kind->hooks.take != NULL ? &c->kind->hooks : &hooks, c);
 }
 
 /* Data in pinned and managed memory can be read once its event is complete. The
@@ -195,14 +207,12 @@ static void consumer_add_ready(struct uva_stream *stream,
 /* Expensive extraction does not run on the loop thread. The parallel stage has
  * one worker, so that a map's ctx needs no lock unless the program requests
  * more workers. A failure is kept by the stream. */
-static void consumer_add_stages(struct uva_stream *stream,
-                                const struct uva_window *window)
+void uva__consumer_prepare(struct uva_stream *stream,
+                           const struct uva_window *window)
 {
-    const struct uva_window none = {0};
-    const struct uva_window *given = window != NULL ? window : &none;
-    const struct uva_parallel one = {.workers = 1, .window = *given};
+    const struct uva_parallel one = {.workers = 1, .window = *window};
 
-    consumer_add_ready(stream, given);
+    consumer_add_ready(stream, window);
     if (uva__stream_building(stream) == 0 && stream->tail->expensive)
         (void)uva_stream_parallel(stream, &one);
 }
@@ -214,21 +224,12 @@ static const struct uva__inlet_ops inlet_ops = {
     .released = consumer_released,
 };
 
-int uva__consumer_make(struct uva_stream *stream,
-                       const struct uva__consumer_ops *ops,
-                       const struct uva_window *window, struct uva_error *error)
+int uva__consumer_init(struct uva_stream *stream, struct uva_error *error)
 {
-    int code = uva__stream_may_start(stream, error);
-    struct uva__consumer *c;
+    struct uva__consumer *c = consumer_at(stream);
 
-    if (code != 0)
-        return code;
-    consumer_add_stages(stream, window);
-    code = uva__stream_make_sink(stream, &ops->sink, error);
-    if (code != 0)
-        return code;
-    c = consumer_at(stream);
-    c->ops = ops;
+    (void)error;
+    c->kind = (const void *)stream->sink->ops;
     c->stream = stream;
     c->end = UVA_END_FAILED;
     uva__inlet_init(&c->inlet, &inlet_ops, stream->tail);
@@ -240,6 +241,8 @@ void uva__consumer_free(struct uva_stream *stream)
     struct uva__consumer *c = consumer_at(stream);
 
     uva_array_release(&c->batch.data);
+    if (c->kind->free != NULL)
+        c->kind->free(c);
     uva__share_close(&c->share);
     uva__inlet_fini(&c->inlet);
 }

@@ -9,39 +9,63 @@
 #include <assert.h>
 
 #include "arrow/buffer.h"
+#include "sink/sink.h"
 #include "stream/inlet.h"
-#include "stream/stream_impl.h"
 
 struct uva__consumer;
 
-/* A kind of consumer: a static table. All functions run on the loop thread. */
-struct uva__consumer_ops {
-    struct uva__sink_ops sink; /* first; begin: uva__consumer_begin */
+/* A kind of consumer: a static table. All functions run on the loop thread,
+ * but for `free`. */
+struct uva__consumer_kind {
+    struct uva__sink_kind sink; /* first; with UVA__CONSUMER_SINK() */
     /* the schema is in stream->loop.info. 0; ECANCELED: cancelled; another
-     * code: rejected. */
+     * code: rejected. NULL: the first batch is requested */
     int (*schema)(struct uva__consumer *consumer);
     /* consumer->batch holds a batch */
     void (*batch)(struct uva__consumer *consumer);
     /* the stream is over; if it is silent, no callback may run */
     void (*done)(struct uva__consumer *consumer,
                  const struct uva_outcome *outcome);
+    /* a thread has posted the stream: with a resume or a request, or a cancel,
+     * which was handled. NULL: there is no rest */
+    void (*posted)(struct uva__consumer *consumer);
+    /* frees what it owns beside the common part, any thread; NULL: that is all
+     */
+    void (*free)(struct uva__consumer *consumer);
     /* `take` is the short way of most batches, with the consumer as its ctx;
      * NULL: the consumer takes the batch and calls `batch` */
     struct uva__producer_hooks hooks;
 };
 
 struct uva__consumer {
-    struct uva__sink sink;               /* first */
-    struct uva__inlet inlet;             /* `failure`: why it ends early */
-    const struct uva__consumer_ops *ops; /* static */
-    struct uva_stream *stream;           /* borrows: it owns us */
-    struct uva_batch batch;              /* owns the live members */
-    struct uva__share share;             /* of a batch that is kept */
+    struct uva__sink sink;                 /* first */
+    struct uva__inlet inlet;               /* `failure`: why it ends early */
+    const struct uva__consumer_kind *kind; /* static */
+    struct uva_stream *stream;             /* borrows: it owns us */
+    struct uva_batch batch;                /* owns the live members */
+    struct uva__share share;               /* of a batch that is kept */
     int64_t bytes;     /* of `batch` before its extraction, as far as known, of
                           any size */
     int64_t delivered; /* batches that were accepted */
     enum uva_end end;  /* how it ends, if that is early */
 };
+
+/* The members of uva__consumer_kind.sink that all kinds share, with the name
+ * and the struct of one, and whether the release of the last holder cancels. */
+#define UVA__CONSUMER_SINK(own_name, type, cancels)                            \
+    .ops = {.name = (own_name),                                                \
+            .size = sizeof(struct type),                                       \
+            .begin = uva__consumer_begin,                                      \
+            .on_wakeup = uva__consumer_on_wakeup,                              \
+            .free = uva__consumer_free,                                        \
+            .cancel_without_holder = (cancels)},                               \
+    .prepare = uva__consumer_prepare, .init = uva__consumer_init
+void uva__consumer_begin(struct uva_stream *stream);
+void uva__consumer_on_wakeup(struct uva_stream *stream);
+void uva__consumer_free(struct uva_stream *stream);
+void uva__consumer_prepare(struct uva_stream *stream,
+                           const struct uva_window *window);
+int uva__consumer_init(struct uva_stream *stream, struct uva_error *error);
 
 /* Where calls of user functions are reported. */
 static inline const struct uva__point *
@@ -49,23 +73,6 @@ uva__consumer_point(const struct uva__consumer *consumer)
 {
     return &consumer->stream->label->consumer;
 }
-
-/* Makes the consumer of `stream`, after stages that it may need, as it extracts
- * on the loop thread. These get `window` (NULL: the default one). As
- * uva__stream_make_sink(). Thread: builder. */
-UVA_MUST_CHECK int uva__consumer_make(struct uva_stream *stream,
-                                      const struct uva__consumer_ops *ops,
-                                      const struct uva_window *window,
-                                      struct uva_error *error);
-
-/* Frees the common part; for uva__sink_ops.free. Thread: any. */
-void uva__consumer_free(struct uva_stream *stream);
-
-/* Begins the inlet; for uva__sink_ops.begin. Thread: loop. */
-void uva__consumer_begin(struct uva_stream *stream);
-
-/* Handles a cancel or a drop, if there was one; for on_wakeup. Thread: loop. */
-void uva__consumer_handle_cancel(struct uva__consumer *consumer);
 
 /* Notes the facts of a batch before its extraction. */
 static inline void uva__consumer_describe(struct uva__consumer *consumer,

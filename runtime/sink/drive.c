@@ -23,26 +23,31 @@
 #include "loop/loop.h"
 #include "sink/driven_handlers.h"
 #include "sink/handler_proxy.h"
-#include "stream/stream_impl.h"
+#include "sink/sink.h"
 #include "uvarrow/arrow.h"
+
+struct drive_start {
+    struct uva_drive user; /* first; its callbacks */
+    struct ArrowAsyncDeviceStreamHandler *handler;
+};
 
 struct drive {
     struct uva__sink sink;             /* first */
     struct uva__driven_handler driven; /* among the handlers in use */
     struct uva__producer *producer;    /* counts, once begun */
-    struct uva_drive options;          /* the callbacks */
-    struct uva_stream *stream;         /* borrows: it owns us */
-    struct uva__handler_proxy *proxy;  /* owns; NULL: the handler is called on
-                                          the loop */
-    struct uva__timer close_timer;     /* with `proxy`, when closing */
-    bool aborted;                      /* the owner has cancelled */
-    bool revoked;                      /* after a drop */
-    bool released;                     /* by the producer */
-    bool done;                         /* on_done was called */
-    bool emptied;                      /* the handler has no task any more */
-    int64_t lost;                      /* tasks that a close has revoked */
-    struct uva_outcome outcome;        /* once released */
-    struct uva__metadata metadata;     /* owns: of the outcome */
+    struct drive_start options;
+    struct uva_stream *stream;        /* borrows: it owns us */
+    struct uva__handler_proxy *proxy; /* owns; NULL: the handler is called on
+                                         the loop */
+    struct uva__timer close_timer;    /* with `proxy`, when closing */
+    bool aborted;                     /* the owner has cancelled */
+    bool revoked;                     /* after a drop */
+    bool released;                    /* by the producer */
+    bool done;                        /* on_done was called */
+    bool emptied;                     /* the handler has no task any more */
+    int64_t lost;                     /* tasks that a close has revoked */
+    struct uva_outcome outcome;       /* once released */
+    struct uva__metadata metadata;    /* owns: of the outcome */
 };
 
 static struct drive *drive_at(struct uva_stream *stream)
@@ -85,8 +90,8 @@ static void drive_report_extracted(struct drive *d)
     if (!d->done || !d->emptied)
         return;
     uva__point_instant(&stream->label->consumer, "extracted", d->lost);
-    if (d->options.on_extracted != NULL && !stream->loop.silent)
-        d->options.on_extracted(d->options.ctx, d->lost);
+    if (d->options.user.on_extracted != NULL && !stream->loop.silent)
+        d->options.user.on_extracted(d->options.user.ctx, d->lost);
     uva__wakeup_release(&stream->wakeup);
 }
 
@@ -103,8 +108,8 @@ static void drive_finish(struct drive *d)
     unnamed = d->outcome.error;
     if (unnamed.code != 0)
         uva__stream_name_error(stream, &d->outcome.error);
-    if (d->options.on_done != NULL && !stream->loop.silent)
-        d->options.on_done(d->options.ctx, &d->outcome);
+    if (d->options.user.on_done != NULL && !stream->loop.silent)
+        d->options.user.on_done(d->options.user.ctx, &d->outcome);
     uva__stream_done(stream, unnamed.code, &unnamed);
     drive_report_extracted(d);
 }
@@ -251,32 +256,18 @@ static void drive_free(struct uva_stream *stream)
     uva__metadata_fini(&d->metadata, &stream->rt->allocator, NULL);
 }
 
-static const struct uva__sink_ops drive_ops = {
-    .name = "drive",
-    .size = sizeof(struct drive),
-    .begin = drive_begin,
-    .on_wakeup = drive_on_wakeup,
-    .free = drive_free,
-};
-
 /* ---- start -------------------------------------------------------------- */
 
-static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
-                       const struct uva_drive *options, struct uva_error *error)
+static int drive_check(const struct drive_start *options,
+                       struct uva_error *error)
 {
     size_t size;
 
-    if (options == NULL)
-        return uva__structs_check_handler(handler, error);
-    if (!uva__memory_is_clear(options->reserved, 3))
-        return uva_error_set(error, EINVAL,
-                             "uva_drive: reserved members must be NULL; clear "
-                             "the struct before filling it in");
-    if (uva_metadata_size(options->metadata, &size) != 0)
+    if (uva_metadata_size(options->user.metadata, &size) != 0)
         return uva_error_set(error, EINVAL,
                              "uva_drive: metadata is malformed; make it with "
                              "uva_metadata_encode()");
-    return uva__structs_check_handler(handler, error);
+    return uva__structs_check_handler(options->handler, error);
 }
 
 /* Gives the producer the metadata of the options, in place of that of an
@@ -291,47 +282,63 @@ static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
 
 /* 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN; EBUSY if a stream drives the
  * handler already. */
-static int drive_init(struct drive *d, struct uva_stream *stream,
-                      struct ArrowAsyncDeviceStreamHandler *handler,
-                      const struct uva_drive *options)
+static int drive_prepare(struct drive *d)
 {
+    struct uva_stream *stream = d->stream;
     int code = uva__driven_handlers_ensure(stream->rt);
 
     if (code != 0)
         return code;
-    d->stream = stream;
-    d->driven.handler = handler;
-    d->close_timer.fire = drive_expire;
-    if (options != NULL)
-        d->options = *options;
-    if (d->options.on_worker)
+    d->driven.handler = d->options.handler;
+    if (d->options.user.on_worker)
         code = uva__handler_proxy_new(stream, &d->driven, &d->proxy);
     if (code == 0)
-        code = drive_set_metadata(stream->tail, d->options.metadata);
+        code = drive_set_metadata(stream->tail, d->options.user.metadata);
     if (code == 0 && !uva__driven_handlers_add(stream->rt, &d->driven))
         code = EBUSY;
     return code;
 }
 
+static int drive_init(struct uva_stream *stream, struct uva_error *error)
+{
+    struct drive *d = drive_at(stream);
+    int code = drive_check(&d->options, error);
+
+    if (code != 0)
+        return code;
+    d->stream = stream;
+    d->close_timer.fire = drive_expire;
+    code = drive_prepare(d);
+    if (code == EBUSY)
+        (void)uva_error_set(error, code,
+                            "the handler belongs to a stream that has not "
+                            "released it");
+    else if (code != 0)
+        (void)uva_error_set(error, code, "drive: %s", strerror(code));
+    return code;
+}
+
+static const struct uva__sink_kind drive_kind = {
+    .ops = {.name = "drive",
+            .size = sizeof(struct drive),
+            .begin = drive_begin,
+            .on_wakeup = drive_on_wakeup,
+            .free = drive_free},
+    .options = {.name = "uva_drive",
+                .size = sizeof(struct drive_start),
+                .reserved = offsetof(struct drive_start, user.reserved),
+                .reserved_size = sizeof(((struct uva_drive *)NULL)->reserved)},
+    .copy = offsetof(struct drive, options),
+    .init = drive_init,
+};
+
 int uva_stream_drive(struct uva_stream *stream,
                      struct ArrowAsyncDeviceStreamHandler *handler,
                      const struct uva_drive *options, struct uva_error *error)
 {
-    int code = uva__stream_may_start(stream, error);
+    struct drive_start start = {.handler = handler};
 
-    if (code == 0)
-        code = drive_check(handler, options, error);
-    if (code == 0)
-        code = uva__stream_make_sink(stream, &drive_ops, error);
-    if (code != 0)
-        return code;
-    code = drive_init(drive_at(stream), stream, handler, options);
-    if (code == 0)
-        return uva__stream_start(stream, error);
-    uva__stream_discard_sink(stream);
-    return code == EBUSY
-               ? uva_error_set(error, code,
-                               "the handler belongs to a stream that has not "
-                               "released it")
-               : uva_error_set(error, code, "drive: %s", strerror(code));
+    if (options != NULL)
+        start.user = *options;
+    return uva__sink_start(stream, &drive_kind, &start, error);
 }

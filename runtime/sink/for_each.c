@@ -34,11 +34,6 @@ static struct for_each *for_each_of(struct uva__consumer *consumer)
     return uva__container_of(consumer, struct for_each, consumer);
 }
 
-static struct for_each *for_each_at(struct uva_stream *stream)
-{
-    return uva__container_of(stream->sink, struct for_each, consumer.sink);
-}
-
 static int for_each_schema(struct uva__consumer *consumer)
 {
     struct uva_consumer *user = &for_each_of(consumer)->user;
@@ -190,27 +185,21 @@ static bool for_each_take(void *ctx, struct uva__task *task)
 }
 
 /* After a resume: gives the paused batch again, or requests the next one. */
-static void for_each_go_on(struct for_each *f)
+static void for_each_posted(struct uva__consumer *consumer)
 {
-    if (!f->paused || !uva__consumer_is_open(&f->consumer) ||
-        uva__atomic64_exchange(&f->consumer.stream->resumed, 0) == 0)
+    struct for_each *f = for_each_of(consumer);
+
+    if (!f->paused || !uva__consumer_is_open(consumer) ||
+        uva__atomic64_exchange(&consumer->stream->resumed, 0) == 0)
         return;
     f->paused = false;
-    uva__producer_pause(f->consumer.stream->tail, false);
-    if (uva_array_is_live(&f->consumer.batch.data)) {
-        f->consumer.stream->rt->loop.spent++;
-        for_each_batch(&f->consumer);
+    uva__producer_pause(consumer->stream->tail, false);
+    if (uva_array_is_live(&consumer->batch.data)) {
+        consumer->stream->rt->loop.spent++;
+        for_each_batch(consumer);
     } else {
-        uva__consumer_request(&f->consumer);
+        uva__consumer_request(consumer);
     }
-}
-
-static void for_each_on_wakeup(struct uva_stream *stream)
-{
-    struct for_each *f = for_each_at(stream);
-
-    uva__consumer_handle_cancel(&f->consumer);
-    for_each_go_on(f);
 }
 
 static void for_each_done(struct uva__consumer *consumer,
@@ -228,49 +217,27 @@ static void for_each_done(struct uva__consumer *consumer,
         user->free_ctx(user->ctx);
 }
 
-static void for_each_free(struct uva_stream *stream)
+static void for_each_free(struct uva__consumer *consumer)
 {
-    metadata_drop(for_each_at(stream));
-    uva__consumer_free(stream);
+    metadata_drop(for_each_of(consumer));
 }
 
-static const struct uva__consumer_ops for_each_ops = {
-    .sink = {.name = "for_each",
-             .size = sizeof(struct for_each),
-             .begin = uva__consumer_begin,
-             .on_wakeup = for_each_on_wakeup,
-             .free = for_each_free},
+static const struct uva__consumer_kind for_each_kind = {
+    .sink = {UVA__CONSUMER_SINK("for_each", for_each, false),
+             .options = {UVA__OPTIONS(uva_consumer),
+                         UVA__OPTIONS_NEED(uva_consumer, on_batch)},
+             .copy = offsetof(struct for_each, user)},
     .schema = for_each_schema,
     .batch = for_each_batch,
     .done = for_each_done,
+    .posted = for_each_posted,
+    .free = for_each_free,
     .hooks = {.take = for_each_take},
 };
-
-static int consumer_check(const struct uva_consumer *consumer,
-                          struct uva_error *error)
-{
-    if (consumer == NULL || consumer->on_batch == NULL)
-        return uva_error_set(error, EINVAL,
-                             "uva_consumer: on_batch is mandatory");
-    if (!uva__memory_is_clear(consumer->reserved, 3))
-        return uva_error_set(error, EINVAL,
-                             "uva_consumer: reserved members must be NULL; "
-                             "clear the struct before filling it in");
-    return 0;
-}
 
 int uva_stream_for_each(struct uva_stream *stream,
                         const struct uva_consumer *consumer,
                         struct uva_error *error)
 {
-    int code = uva__stream_may_start(stream, error);
-
-    if (code == 0)
-        code = consumer_check(consumer, error);
-    if (code == 0)
-        code = uva__consumer_make(stream, &for_each_ops, NULL, error);
-    if (code != 0)
-        return code;
-    for_each_at(stream)->user = *consumer;
-    return uva__stream_start(stream, error);
+    return uva__sink_start(stream, &for_each_kind.sink, consumer, error);
 }

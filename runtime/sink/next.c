@@ -15,14 +15,18 @@
 #include "sink/consumer.h"
 #include "uvarrow/arrow.h"
 
-/* The state of a call. */
-enum { CALL_NONE, CALL_MAKING, CALL_WAITING };
+/* The state of a call; first that of the start. */
+enum { CALL_WAITING, CALL_NONE, CALL_MAKING };
+
+struct next_call {
+    uva_next_fn *fn; /* until it is called */
+    void *ctx;       /* borrows, until then */
+};
 
 struct next {
     struct uva__consumer consumer; /* first */
     struct uva__atomic64 call;     /* some value above */
-    uva_next_fn *fn;               /* of the call, until it is called */
-    void *ctx;                     /* borrows; of the call, until then */
+    struct next_call to;           /* the callback of the call */
     bool entered;                  /* the call keeps the runtime open */
     bool keeps_loop;               /* the call keeps the loop alive */
     bool known;                    /* the schema is known: batches may be
@@ -33,11 +37,6 @@ struct next {
 static struct next *next_of(struct uva__consumer *consumer)
 {
     return uva__container_of(consumer, struct next, consumer);
-}
-
-static struct next *next_at(struct uva_stream *stream)
-{
-    return uva__container_of(stream->sink, struct next, consumer.sink);
 }
 
 /* ---- results, on the loop ----------------------------------------------- */
@@ -53,14 +52,13 @@ static void next_report(struct next *n, struct uva_batch *batch,
 {
     struct uva_stream *stream = n->consumer.stream;
     struct uva__rt *rt = stream->rt;
-    uva_next_fn *fn = n->fn;
-    void *ctx = n->ctx;
+    const struct next_call to = n->to;
     bool entered = n->entered, keeps_loop = n->keeps_loop;
 
     n->requested = n->entered = n->keeps_loop = false;
     uva__atomic64_store(&n->call, CALL_NONE);
     if (!stream->loop.silent)
-        fn(ctx, batch, outcome); /* which may release the stream */
+        to.fn(to.ctx, batch, outcome); /* which may release the stream */
     if (keeps_loop)
         uva__loop_unref(rt);
     if (entered)
@@ -118,45 +116,27 @@ static void next_report_again(struct next *n)
     next_report(n, NULL, &outcome);
 }
 
-static void next_on_wakeup(struct uva_stream *stream)
+static void next_posted(struct uva__consumer *consumer)
 {
-    struct next *n = next_at(stream);
+    struct next *n = next_of(consumer);
 
-    uva__consumer_handle_cancel(&n->consumer);
-    if (uva__consumer_is_over(&n->consumer))
+    if (uva__consumer_is_over(consumer))
         next_report_again(n);
     else
         next_request(n);
 }
 
-static const struct uva__consumer_ops next_ops = {
-    .sink = {.name = "next",
-             .size = sizeof(struct next),
-             .begin = uva__consumer_begin,
-             .on_wakeup = next_on_wakeup,
-             .free = uva__consumer_free,
-             .cancel_without_holder = true},
+static const struct uva__consumer_kind next_kind = {
+    .sink = {UVA__CONSUMER_SINK("next", next, true),
+             .options = {.name = "next", .size = sizeof(struct next_call)},
+             .copy = offsetof(struct next, to)},
     .schema = next_schema,
     .batch = next_batch,
     .done = next_done,
+    .posted = next_posted,
 };
 
 /* ---- calls, on any thread ----------------------------------------------- */
-
-static int next_start(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
-                      struct uva_error *error)
-{
-    int code = uva__consumer_make(stream, &next_ops, NULL, error);
-    struct next *n;
-
-    if (code != 0)
-        return code;
-    n = next_at(stream);
-    n->fn = fn;
-    n->ctx = ctx;
-    uva__atomic64_store(&n->call, CALL_WAITING);
-    return uva__stream_start(stream, error);
-}
 
 /* Every call but the first keeps the runtime open, as the stream may be over.
  * While a close waits for it, callbacks on its own loop still run. */
@@ -174,10 +154,11 @@ static int next_enter(struct next *n)
     return 0;
 }
 
-static int next_again(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
+static int next_again(struct uva_stream *stream, const struct next_call *to,
                       struct uva_error *error)
 {
-    struct next *n = next_at(stream);
+    struct next *n =
+        uva__container_of(stream->sink, struct next, consumer.sink);
     uint64_t none = CALL_NONE;
 
     if (!uva__atomic64_cas(&n->call, &none, CALL_MAKING))
@@ -186,9 +167,8 @@ static int next_again(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
         uva__atomic64_store(&n->call, CALL_NONE);
         return uva_error_set(error, ESHUTDOWN, "the runtime is closing");
     }
-    n->fn = fn;
-    n->ctx = ctx;
-    uva__wakeup_acquire(&stream->wakeup); /* fn may release it from now on */
+    n->to = *to;
+    uva__wakeup_acquire(&stream->wakeup); /* it may release it from now on */
     uva__atomic64_exchange(&n->call, CALL_WAITING);
     uva__rt_wake(stream->rt, &stream->wakeup);
     uva__wakeup_release(&stream->wakeup);
@@ -198,12 +178,15 @@ static int next_again(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
 int uva_stream_next(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
                     struct uva_error *error)
 {
+    const struct next_call to = {.fn = fn, .ctx = ctx};
+
     if (stream == NULL || fn == NULL)
         return uva_error_set(error, EINVAL, "the stream or fn is NULL");
     if (stream->rt == NULL || stream->sticky.code != 0 ||
         uva__atomic64_load(&stream->state) < UVA__STREAM_STARTED)
-        return next_start(stream, fn, ctx, error);
-    if (!uva__rt_is_alive(stream->rt) || stream->sink->ops != &next_ops.sink)
+        return uva__sink_start(stream, &next_kind.sink, &to, error);
+    if (!uva__rt_is_alive(stream->rt) ||
+        stream->sink->ops != &next_kind.sink.ops)
         return uva__stream_may_start(stream, error);
-    return next_again(stream, fn, ctx, error);
+    return next_again(stream, &to, error);
 }

@@ -22,12 +22,17 @@
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
 
+struct take_options {
+    uva_ready_fn *fn;
+    void *ctx; /* borrows, until the end or a drop */
+    struct uva_window window;
+};
+
 /* For the loop thread alone. */
 struct take {
     struct uva__consumer consumer; /* first */
+    struct take_options options;
     struct uva__intake intake;
-    uva_ready_fn *fn;
-    void *ctx;                /* borrows, until the end or a drop */
     struct uva__list waiting; /* slots of the batches that wait, in order */
     struct uva__task *last;   /* owns: the slot of the batch taken last, which
                                  lends its metadata; or NULL */
@@ -42,11 +47,6 @@ struct take {
 static struct take *take_of(struct uva__consumer *consumer)
 {
     return uva__container_of(consumer, struct take, consumer);
-}
-
-static struct take *take_at(struct uva_stream *stream)
-{
-    return uva__container_of(stream->sink, struct take, consumer.sink);
 }
 
 /* ---- batches that wait -------------------------------------------------- */
@@ -163,7 +163,7 @@ static void take_notify(struct take *t)
         return;
     t->waits = false;
     since_ns = uva__span_begin(t->consumer.stream->rt);
-    t->fn(t->ctx);
+    t->options.fn(t->options.ctx);
     uva__point_span_end(point, "on_ready", -1, since_ns);
 }
 
@@ -183,7 +183,9 @@ static int take_schema(struct uva__consumer *consumer)
 {
     struct take *t = take_of(consumer);
 
+    uva__intake_init(&t->intake, &t->options.window);
     t->known = true;
+    t->mapped = consumer->stream->tail->maps != NULL;
     t->direct =
         consumer->inlet.handler.producer == &consumer->stream->tail->abi &&
         uva__producer_is_direct(consumer->stream->tail);
@@ -235,18 +237,18 @@ static void take_done(struct uva__consumer *consumer,
     take_notify(t);
 }
 
-static void take_on_wakeup(struct uva_stream *stream)
+static void take_posted(struct uva__consumer *consumer)
 {
-    struct take *t = take_at(stream);
+    struct take *t = take_of(consumer);
 
-    uva__consumer_handle_cancel(&t->consumer);
     if (t->intake.held > 0)
         take_notify(t);
 }
 
-static void take_free(struct uva_stream *stream)
+static void take_free(struct uva__consumer *consumer)
 {
-    struct take *t = take_at(stream);
+    struct take *t = take_of(consumer);
+    struct uva__rt *rt = consumer->stream->rt;
     struct uva__task *slot;
     struct uva__link *link;
 
@@ -255,22 +257,23 @@ static void take_free(struct uva_stream *stream)
     for (link = t->waiting.head; link != NULL; link = link->next) {
         slot = uva__container_of(link, struct uva__task, link);
         uva_array_release(&slot->array);
-        uva__task_clear(slot, &stream->rt->allocator);
+        uva__task_clear(slot, &rt->allocator);
     }
-    uva__slots_return_tasks(stream->rt, &t->waiting);
-    uva__consumer_free(stream);
+    uva__slots_return_tasks(rt, &t->waiting);
 }
 
-static const struct uva__consumer_ops take_ops = {
-    .sink = {.name = "take",
-             .size = sizeof(struct take),
-             .begin = uva__consumer_begin,
-             .on_wakeup = take_on_wakeup,
-             .free = take_free,
-             .cancel_without_holder = true},
+static const struct uva__consumer_kind take_kind = {
+    .sink = {UVA__CONSUMER_SINK("take", take, true),
+             .options = {.name = "start_take",
+                         .size = sizeof(struct take_options),
+                         UVA__OPTIONS_NEED(take_options, fn),
+                         UVA__OPTIONS_WINDOW(take_options)},
+             .copy = offsetof(struct take, options)},
     .schema = take_schema,
     .batch = take_batch,
     .done = take_done,
+    .posted = take_posted,
+    .free = take_free,
 };
 
 /* ---- calls of the user -------------------------------------------------- */
@@ -279,28 +282,11 @@ int uva_stream_start_take(struct uva_stream *stream,
                           const struct uva_window *window, uva_ready_fn *fn,
                           void *ctx, struct uva_error *error)
 {
-    const struct uva_window none = {0};
-    struct take *t;
-    struct uva_window complete;
-    int code = uva__stream_may_start(stream, error);
+    struct take_options options = {.fn = fn, .ctx = ctx};
 
-    if (code != 0)
-        return code;
-    if (fn == NULL)
-        return uva_error_set(error, EINVAL, "start_take: fn is mandatory");
-    if (uva__window_complete(window != NULL ? window : &none, &complete) != 0)
-        return uva_error_set(error, EINVAL,
-                             "start_take: no negative window, whose reserved "
-                             "members must be NULL");
-    code = uva__consumer_make(stream, &take_ops, &complete, error);
-    if (code != 0)
-        return code;
-    t = take_at(stream);
-    uva__intake_init(&t->intake, &complete);
-    t->mapped = stream->tail->maps != NULL;
-    t->fn = fn;
-    t->ctx = ctx;
-    return uva__stream_start(stream, error);
+    if (window != NULL)
+        options.window = *window;
+    return uva__sink_start(stream, &take_kind.sink, &options, error);
 }
 
 /* Gives the outcome, if no batch comes before it; otherwise notes that the
@@ -345,11 +331,11 @@ int uva_stream_take(struct uva_stream *stream, struct uva_batch *batch,
 
     if (stream == NULL || stream->rt == NULL ||
         uva__atomic64_load(&stream->state) < UVA__STREAM_STARTED ||
-        stream->sink->ops != &take_ops.sink)
+        stream->sink->ops != &take_kind.sink.ops)
         return EINVAL;
     if (!uva__rt_on_loop(stream->rt))
         return EPERM;
-    t = take_at(stream);
+    t = uva__container_of(stream->sink, struct take, consumer.sink);
     if (batch != NULL)
         return take_next(t, batch, outcome);
     return t->known ? 0 : take_nothing(t, outcome);

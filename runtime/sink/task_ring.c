@@ -104,15 +104,15 @@ static int task_ring_schema(struct uva__inlet *inlet,
     task_ring_check_device(r);
     r->direct = inlet->handler.producer == &inlet->above->abi;
     task_ring_notify(r, UVA__TASK_RING_SCHEMA);
-    r->loop.requested = (uint64_t)r->window.batches;
-    uva__inlet_request(inlet, r->window.batches);
+    r->loop.requested = (uint64_t)r->options.window.batches;
+    uva__inlet_request(inlet, r->options.window.batches);
     return 0;
 }
 
 static bool task_ring_is_full(struct uva__task_ring *r)
 {
     r->loop.taken = uva__atomic64_load(&r->consumed);
-    return r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes;
+    return r->loop.bytes - r->loop.taken >= (uint64_t)r->options.window.bytes;
 }
 
 /* Sets `resume_wanted` for the reader, then checks the ring again: so either
@@ -181,7 +181,7 @@ static void task_ring_task(struct uva__inlet *inlet,
     else
         task_ring_schedule_wake(r);
     task_ring_account(r);
-    if (r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes)
+    if (r->loop.bytes - r->loop.taken >= (uint64_t)r->options.window.bytes)
         task_ring_pause(r);
 }
 
@@ -394,10 +394,11 @@ static uint64_t reader_await(struct uva__task_ring *r, uint64_t wanted)
 static void reader_refill(struct uva__task_ring *r)
 {
     const uint64_t left = r->reader.requested - r->reader.taken;
-    const uint64_t room = (uint64_t)r->window.batches - left;
+    const uint64_t room = (uint64_t)r->options.window.batches - left;
 
     r->reader.requested += room;
-    r->reader.refill_at = r->reader.requested - (uint64_t)r->window.refill;
+    r->reader.refill_at =
+        r->reader.requested - (uint64_t)r->options.window.refill;
     uva__atomic64_add(&r->wanted, room);
     reader_wake_loop(r);
 }
@@ -589,15 +590,6 @@ static void task_ring_free(struct uva_stream *stream)
     uva__memory_free(allocator, r->ring, (r->ring_mask + 1) * sizeof(*r->ring));
 }
 
-static const struct uva__sink_ops task_ring_ops = {
-    .name = "to_blocking",
-    .size = sizeof(struct uva__task_ring),
-    .shared = true,
-    .begin = task_ring_begin,
-    .on_wakeup = task_ring_on_wakeup,
-    .free = task_ring_free,
-};
-
 static const struct uva__inlet_ops inlet_ops = {
     .schema = task_ring_schema,
     .task = task_ring_task,
@@ -605,50 +597,53 @@ static const struct uva__inlet_ops inlet_ops = {
     .released = task_ring_released,
 };
 
-/* False without memory. */
-static bool task_ring_init(struct uva__task_ring *r, struct uva_stream *stream,
-                           const struct uva_window *window)
+static int task_ring_init(struct uva_stream *stream, struct uva_error *error)
 {
+    struct uva__task_ring *r = task_ring_of(stream);
+    const struct uva_window *window = &r->options.window;
     const uint64_t size = uva__window_ring(window->batches);
 
     r->ring = uva__memory_new(&stream->rt->allocator, size * sizeof(*r->ring));
     r->ring_mask = size - 1;
     uva__inlet_init(&r->inlet, &inlet_ops, stream->tail);
     r->stream = stream;
-    r->window = *window;
     r->reader.requested = (uint64_t)window->batches;
     r->reader.refill_at = (uint64_t)(window->batches - window->refill);
     r->device_type = stream->tail->abi.device_type;
-    return r->ring != NULL;
+    return r->ring != NULL
+               ? 0
+               : uva_error_set(error, ENOMEM, "no memory to start the stream");
 }
+
+static const struct uva__sink_kind task_ring_kind = {
+    .ops = {.name = "to_blocking",
+            .size = sizeof(struct uva__task_ring),
+            .shared = true,
+            .begin = task_ring_begin,
+            .on_wakeup = task_ring_on_wakeup,
+            .free = task_ring_free},
+    .options = {.name = "to_blocking",
+                .size = sizeof(struct uva__task_ring_options),
+                UVA__OPTIONS_WINDOW(uva__task_ring_options)},
+    .copy = offsetof(struct uva__task_ring, options),
+    .init = task_ring_init,
+};
 
 int uva__task_ring_start(struct uva_stream *stream,
                          const struct uva_window *window,
                          struct uva__task_ring **out, struct uva_error *error)
 {
-    const struct uva_window none = {0};
-    struct uva_window whole;
-    int code = uva__stream_may_start(stream, error);
+    struct uva__task_ring_options options = {.reserved = NULL};
+    int code;
 
+    if (window != NULL)
+        options.window = *window;
+    code = uva__sink_start(stream, &task_ring_kind, &options, error);
     if (code != 0)
         return code;
-    if (uva__window_complete(window != NULL ? window : &none, &whole) != 0)
-        return uva_error_set(error, EINVAL,
-                             "uva_window: its members must not be negative, "
-                             "batches at most 1048576, and the reserved "
-                             "ones NULL");
-    code = uva__stream_make_sink(stream, &task_ring_ops, error);
-    if (code != 0)
-        return code;
+    (void)uva_stream_acquire(stream); /* the reader's reference */
     *out = task_ring_of(stream);
-    if (!task_ring_init(*out, stream, &whole)) {
-        uva__stream_discard_sink(stream);
-        return uva_error_set(error, ENOMEM, "no memory to start the stream");
-    }
-    code = uva__stream_start(stream, error);
-    if (code == 0)
-        (void)uva_stream_acquire(stream); /* the reader's reference */
-    return code;
+    return 0;
 }
 
 void uva__task_ring_release(struct uva__task_ring *r)

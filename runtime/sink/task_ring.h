@@ -6,8 +6,8 @@
 #define UVA_SINK_TASK_RING_H
 
 #include "base/parker.h"
+#include "sink/sink.h"
 #include "stream/inlet.h"
-#include "stream/stream_impl.h"
 
 /* The loop's reports to the reader: bits of `events`. */
 enum uva__task_ring_event {
@@ -28,13 +28,18 @@ struct uva__task_ring_slot {
     int64_t bytes;              /* of its data, as far as known */
 };
 
+struct uva__task_ring_options {
+    void *reserved; /* NULL */
+    struct uva_window window;
+};
+
 /* Freed with the stream, on which the reader holds a reference. */
 struct uva__task_ring {
-    struct uva__sink sink;       /* first */
-    struct uva__inlet inlet;     /* its failure is final after FAILED and after
-                                    CANCELLED */
-    struct uva_stream *stream;   /* borrows: it owns us */
-    struct uva_window window;    /* with its defaults filled in */
+    struct uva__sink sink;     /* first */
+    struct uva__inlet inlet;   /* its failure is final after FAILED and after
+                                  CANCELLED */
+    struct uva_stream *stream; /* borrows: it owns us */
+    struct uva__task_ring_options options;
     ArrowDeviceType device_type; /* of the stream */
     bool lazy;   /* extraction makes the data; set before the schema is known */
     bool direct; /* all tasks are of ours, as the producer calls the inlet

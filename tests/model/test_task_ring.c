@@ -134,35 +134,15 @@ void uva__lane_wait_end(void)
 {
 }
 
-int uva__stream_may_start(const struct uva_stream *stream,
-                          struct uva_error *error)
+int uva__sink_start(struct uva_stream *stream,
+                    const struct uva__sink_kind *kind, const void *options,
+                    struct uva_error *error)
 {
-    (void)stream;
-    (void)error;
-    return 0;
-}
-
-int uva__stream_make_sink(struct uva_stream *stream,
-                          const struct uva__sink_ops *ops,
-                          struct uva_error *error)
-{
-    (void)error;
     stream->sink =
-        uva__memory_new_aligned(&stream->rt->allocator, ops->size, 64);
-    stream->sink->ops = ops;
-    return 0;
-}
-
-void uva__stream_discard_sink(struct uva_stream *stream)
-{
-    (void)stream;
-}
-
-int uva__stream_start(struct uva_stream *stream, struct uva_error *error)
-{
-    (void)stream;
-    (void)error;
-    return 0;
+        uva__memory_new_aligned(&stream->rt->allocator, kind->ops.size, 64);
+    stream->sink->ops = &kind->ops;
+    memcpy((char *)stream->sink + kind->copy, options, kind->options.size);
+    return kind->init(stream, error);
 }
 
 int uva__stream_take_schema(struct uva_stream *stream,
@@ -457,7 +437,8 @@ static void reader_run(void *arg)
 static void first(void *arg)
 {
     const struct uva_window window = {.batches = cases[now].batches,
-                                      .bytes = cases[now].bytes};
+                                      .bytes = cases[now].bytes,
+                                      .refill = cases[now].batches / 2};
     struct uva__task_ring *o;
 
     (void)arg;
