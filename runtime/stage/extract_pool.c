@@ -15,8 +15,6 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "arrow/layout.h"
-#include "arrow/structs.h"
 #include "base/memory.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -80,11 +78,9 @@ static void extract_pool_extract(struct uva__extract_pool *pool,
         slot->array.array.release = NULL;
     else if (uva__atomic64_load(&pool->stopped) != 0)
         uva_array_release(&slot->array);
-    else if (uva__layout_measure(&pool->schema, &slot->array, &slot->info.bytes,
-                                 NULL) != 0)
-        slot->info.bytes = 0; /* the size of an unknown format is not known */
-    else
-        slot->info.bytes = uva__window_size(slot->info.bytes);
+    else if (!uva__measure_size(&pool->measure, &slot->array,
+                                &slot->info.bytes))
+        slot->info.bytes = 0;
 }
 
 /* Between two batches an extractor yields to jobs that go before its next
@@ -251,7 +247,7 @@ void uva__extract_pool_fini(struct uva__extract_pool *pool)
     const struct uva_allocator *allocator =
         &pool->flight->stage.source.rt->allocator;
 
-    uva_schema_release(&pool->schema);
+    uva__measure_fini(&pool->measure);
     uva__memory_free(allocator, pool->granted,
                      sizeof(*pool->granted) * pool->ring);
     uva__memory_free(allocator, pool->extractors,
@@ -273,7 +269,7 @@ int uva__extract_pool_prepare(struct uva__extract_pool *pool, int64_t batches,
     pool->extractors = uva__memory_new(allocator, sizeof(*pool->extractors) *
                                                       (size_t)pool->workers);
     if (pool->granted == NULL || pool->extractors == NULL ||
-        uva__structs_copy_schema(allocator, schema, &pool->schema) != 0) {
+        uva__measure_init(&pool->measure, allocator, schema) != 0) {
         uva__extract_pool_fini(pool);
         return ENOMEM;
     }

@@ -7,6 +7,7 @@
 
 #include "stage/flight.h"
 #include "stage/stuck_calls.h"
+#include "stream/measure.h"
 
 struct uva__extractor;
 
@@ -17,7 +18,7 @@ struct uva__extract_pool {
     int32_t workers;            /* that may be active at once */
     int32_t priority;           /* of their jobs; set before the room is made */
 
-    struct ArrowSchema schema;       /* owns: to measure with */
+    struct uva__measure measure;     /* of the batches */
     struct uva__atomic_ptr *granted; /* owns: a ring of batches to be claimed */
     uint64_t ring;                   /* its size, a power of two */
     struct uva__extractor *extractors; /* owns: `workers` of them */

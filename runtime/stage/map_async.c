@@ -69,50 +69,33 @@ static const struct uva_allocator *allocator_of(const struct map_async *m)
 
 /* ---- any thread: a reply is given --------------------------------------- */
 
-/* Not inline, as most results are simple, and an error takes a kilobyte of
- * stack. */
-__attribute__((noinline)) static void
-reply_fill_slowly(struct uva_reply *reply, struct ArrowDeviceArray *out,
-                  const struct uva_error *error)
-{
-    const struct map_async *m = reply->stage;
-    const char *name = m->flight.stage.source.ops->name;
-    struct uva__failure *failure = &reply->batch.failure;
-    struct uva_error detail; /* a kilobyte, which is not cleared */
-    int code = 0;
-
-    uva__error_begin(&detail);
-    if (error != NULL)
-        uva__failure_set(failure, allocator_of(m),
-                         uva__error_positive(error->code), error, NULL);
-    else if (out != NULL && !uva_array_is_live(out))
-        code = uva_error_set(&detail, EPROTO, "%s: a released array was given",
-                             name);
-    else if (out != NULL)
-        code = uva__output_measure(&m->output, name, out,
-                                   &reply->batch.slot->info.bytes, &detail);
-    if (code != 0)
-        uva__failure_set(failure, allocator_of(m), code, &detail, NULL);
-    if (out == NULL || !uva_array_is_live(out))
-        return;
-    if (failure->code == 0)
-        uva_array_move(out, &reply->batch.slot->array);
-    else
-        uva_array_release(out);
-}
-
 /* Puts the result in the slot, or the failure in the reply. */
 static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
                        const struct uva_error *error)
 {
-    const struct uva__output *output = &reply->stage->output;
+    const struct map_async *m = reply->stage;
+    const char *name = m->flight.stage.source.ops->name;
+    struct uva__failure *failure = &reply->batch.failure;
     struct uva__task *slot = reply->batch.slot;
+    struct uva_error detail;
 
-    if (error == NULL && out != NULL &&
-        uva__output_measure_simple(output, out, &slot->info.bytes))
+    if (error != NULL)
+        uva__failure_set(failure, allocator_of(m),
+                         uva__error_positive(error->code), error, NULL);
+    else if (out != NULL && !uva_array_is_live(out))
+        uva__failure_format(failure, allocator_of(m), EPROTO,
+                            "%s: a released array was given", name);
+    else if (out != NULL && uva__measure(&m->output.measure, out,
+                                         &slot->info.bytes, &detail) != 0)
+        uva__failure_format(failure, allocator_of(m), EPROTO,
+                            "%s: a batch does not fit the schema: %s", name,
+                            detail.message);
+    if (out == NULL || !uva_array_is_live(out))
+        return;
+    if (failure->code == 0)
         uva_array_move(out, &slot->array);
     else
-        reply_fill_slowly(reply, out, error);
+        uva_array_release(out);
 }
 
 /* In a turn only the loop thread can see BEGINNING, while begin is on its

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes and keeps the schema of a stage's output, and measures batches with it.
- */
+/* Makes and keeps the schema of a stage's output. */
 #include "stage/output.h"
 
 #include <errno.h>
 
-#include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/error.h"
 #include "uvarrow/arrow.h"
@@ -38,54 +36,23 @@ bool uva__output_prepare(struct uva__output *output, struct uva__source *source,
     struct uva_error error;
     int code;
 
-    if (output->known || !source->schema_known)
-        return output->known;
+    if (uva__measure_is_known(&output->measure) || !source->schema_known)
+        return uva__measure_is_known(&output->measure);
     uva__error_begin(&error);
     code = uva__structs_copy_schema(allocator, &source->schema, &output->input);
     if (code == 0 && make != NULL)
         code = output_replace(output, source, make, ctx, &error);
     if (code == 0)
-        code = uva__structs_copy_schema(allocator, &source->schema,
-                                        &output->schema);
-    uva__fixed_width_read(&output->shape, &output->schema);
+        code = uva__measure_init(&output->measure, allocator, &source->schema);
     if (code != 0) {
         source->schema_known = false;
         uva__failure_set(&source->failure, allocator, code, &error, NULL);
     }
-    output->known = code == 0;
-    return output->known;
-}
-
-/* Not inline, as most batches are simple, and an error takes a kilobyte of
- * stack. */
-__attribute__((noinline)) static int
-output_measure_columns(const struct uva__output *output, const char *name,
-                       const struct ArrowDeviceArray *batch, int64_t *bytes,
-                       struct uva_error *error)
-{
-    struct uva_error detail;
-
-    *bytes = 0;
-    if (uva__layout_measure_shaped(&output->shape, &output->schema, batch,
-                                   bytes, &detail) == EINVAL)
-        return uva_error_set(error, EPROTO,
-                             "%s: a batch does not fit the schema: %s", name,
-                             detail.message);
-    *bytes = uva__window_size(*bytes);
-    return 0;
-}
-
-int uva__output_measure(const struct uva__output *output, const char *name,
-                        const struct ArrowDeviceArray *batch, int64_t *bytes,
-                        struct uva_error *error)
-{
-    return uva__output_measure_simple(output, batch, bytes)
-               ? 0
-               : output_measure_columns(output, name, batch, bytes, error);
+    return code == 0;
 }
 
 void uva__output_fini(struct uva__output *output)
 {
     uva_schema_release(&output->input);
-    uva_schema_release(&output->schema);
+    uva__measure_fini(&output->measure);
 }

@@ -14,7 +14,6 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "arrow/layout.h"
 #include "base/clock.h"
 #include "stage/output.h"
 #include "stage/stage.h"
@@ -103,12 +102,8 @@ static int64_t rate_burst(const struct rate *rate, int64_t size)
 /* Batches of an unknown format cannot be measured. */
 static void batch_measure(struct throttle *t, struct uva__task *task)
 {
-    struct uva_error error;
-    int64_t bytes;
-
-    if (uva__layout_measure_shaped(&t->output.shape, &t->output.schema,
-                                   &task->array, &bytes, &error) == 0)
-        task->info.bytes = uva__window_size(bytes);
+    (void)uva__measure_size(&t->output.measure, &task->array,
+                            &task->info.bytes);
 }
 
 static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,

@@ -223,6 +223,8 @@ static int result_give(struct transform *t, struct uva_batch *out,
 static int result_check(struct transform *t, const struct uva_batch *out,
                         int64_t *bytes)
 {
+    struct uva_error detail;
+
     if (t->run.full)
         return uva_error_set(&t->run.error, EPROTO,
                              "%s: emit returned EAGAIN, and was called again",
@@ -230,8 +232,11 @@ static int result_check(struct transform *t, const struct uva_batch *out,
     if (!uva_array_is_live(&out->data))
         return uva_error_set(&t->run.error, EPROTO, "%s: no array was emitted",
                              t->stage.source.name);
-    return uva__output_measure(&t->output, t->stage.source.name, &out->data,
-                               bytes, &t->run.error);
+    if (uva__measure(&t->output.measure, &out->data, bytes, &detail) == 0)
+        return 0;
+    return uva_error_set(&t->run.error, EPROTO,
+                         "%s: a batch does not fit the schema: %s",
+                         t->stage.source.name, detail.message);
 }
 
 /* Notes the fate of a result. A failure here fails the stream, also if the
@@ -638,7 +643,7 @@ static void transform_account(struct transform *t, const struct progress *now)
     if (now->results.count == 0)
         return;
     first = uva__kept_first(&now->results);
-    uva__share_keep(&source->share, &t->loop.kept, &t->output.schema,
+    uva__share_keep(&source->share, &t->loop.kept, &t->output.measure.schema,
                     &first->array, &first->info);
 }
 
@@ -673,7 +678,7 @@ static struct uva__task *result_cut(struct transform *t,
 
     if (slot == NULL)
         return NULL;
-    if (uva__slice_off(&rt->allocator, &t->output.schema, &t->loop.room,
+    if (uva__slice_off(&rt->allocator, &t->output.measure.schema, &t->loop.room,
                        &first->array, t->kind.slice_rows, slices,
                        &slot->array) != 0) {
         uva__slots_end_task(rt, NULL, slot);
