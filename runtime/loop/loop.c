@@ -330,6 +330,16 @@ void uva__timer_start_sooner(struct uva__rt *rt, struct uva__timer *timer,
         uva__timer_start(rt, timer, delay_ms);
 }
 
+void uva__timer_start_at(struct uva__rt *rt, struct uva__timer *timer,
+                         uint64_t due_ns)
+{
+    const uint64_t now_ns = uva__clock_ns();
+
+    uva__timer_start_sooner(
+        rt, timer,
+        due_ns > now_ns ? (int64_t)((due_ns - now_ns) / 1000000) + 1 : 0);
+}
+
 /* ---- open objects ------------------------------------------------------- */
 
 static void object_abort(struct uva__open_object *object)

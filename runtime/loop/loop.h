@@ -57,4 +57,9 @@ void uva__timer_stop(struct uva__rt *rt, struct uva__timer *timer);
 void uva__timer_start_sooner(struct uva__rt *rt, struct uva__timer *timer,
                              int64_t delay_ms);
 
+/* The same for a time of uva__clock_ns(): it does not fire before that.
+ * Thread: loop. */
+void uva__timer_start_at(struct uva__rt *rt, struct uva__timer *timer,
+                         uint64_t due_ns);
+
 #endif

@@ -153,8 +153,8 @@ static uint64_t opening_ns(const struct uva__deadlines *d)
 }
 
 /* Notes whether the producer waits for a batch. Returns whether a wait has
- * begun, and then gives the time. */
-static bool wait_note(struct uva__deadlines *d, uint64_t *now_ns)
+ * begun. */
+static bool wait_note(struct uva__deadlines *d)
 {
     const int64_t offered = uva__counter_get(d->batches);
     const bool same = d->since_ns != 0 && d->offered == offered;
@@ -166,8 +166,7 @@ static bool wait_note(struct uva__deadlines *d, uint64_t *now_ns)
     if (same)
         return false;
     d->offered = offered;
-    *now_ns = uva__clock_ns();
-    d->since_ns = *now_ns - opening_ns(d);
+    d->since_ns = uva__clock_ns() - opening_ns(d);
     return true;
 }
 
@@ -249,20 +248,13 @@ static void limit_fail(const struct uva__deadlines *d, enum limit limit,
 
 /* ---- on the loop -------------------------------------------------------- */
 
-static void timer_set(struct uva__deadlines *d, uint64_t now_ns,
-                      uint64_t due_ns)
-{
-    uva__timer_start_sooner(d->rt, &d->timer,
-                            (int64_t)((due_ns - now_ns) / 1000000) + 1);
-}
-
 void uva__deadlines_begin(struct uva__deadlines *d)
 {
     uint64_t due_ns;
 
     d->begun_ns = uva__clock_ns();
     if (limit_next(d, &due_ns) != LIMITS)
-        timer_set(d, d->begun_ns, due_ns);
+        uva__timer_start_at(d->rt, &d->timer, due_ns);
 }
 
 /* The timer has fired. It may have been set for a wait that is over. */
@@ -280,7 +272,7 @@ static bool deadlines_look(struct uva__deadlines *d,
     d->fired = false;
     d->runs = 0;
     if (limit != LIMITS && now_ns < due_ns)
-        timer_set(d, now_ns, due_ns);
+        uva__timer_start_at(d->rt, &d->timer, due_ns);
     else if (limit != LIMITS)
         limit_fail(d, limit, failure);
     return false;
@@ -290,7 +282,7 @@ bool uva__deadlines_check(struct uva__deadlines *d,
                           struct uva__failure *failure)
 {
     const bool opens = d->opened_ns == 0 && !waits_for_schema(d);
-    uint64_t now_ns, due_ns;
+    uint64_t due_ns;
     bool begins;
 
     if (uva__producer_state_is_sated(d->state)) {
@@ -301,7 +293,7 @@ bool uva__deadlines_check(struct uva__deadlines *d,
         d->opened_ns = uva__clock_ns();
     if (d->begun_ns == 0)
         return false;
-    begins = wait_note(d, &now_ns);
+    begins = wait_note(d);
     if (d->fired)
         return deadlines_look(d, failure);
     if (!opens && !begins)
@@ -309,7 +301,7 @@ bool uva__deadlines_check(struct uva__deadlines *d,
     if (limit_next(d, &due_ns) == LIMITS)
         uva__timer_stop(d->rt, &d->timer);
     else if (begins)
-        timer_set(d, now_ns, due_ns > now_ns ? due_ns : now_ns);
+        uva__timer_start_at(d->rt, &d->timer, due_ns);
     return false;
 }
 

@@ -205,6 +205,22 @@ START_TEST(a_timer_that_is_started_again_fires_once_at_its_new_time)
 }
 END_TEST
 
+START_TEST(a_timer_of_the_clock_fires_at_its_time_or_sooner_but_not_before)
+{
+    struct alarm alarm = {.timer.fire = alarm_fire};
+    const uint64_t due_ns = uva__clock_ns() + 2000001;
+
+    uva__timer_start_at(rt, &alarm.timer, due_ns + 3600000000000);
+    uva__timer_start_at(rt, &alarm.timer, due_ns);
+    uva__timer_start_at(rt, &alarm.timer, due_ns + 3600000000000);
+    loop_until(&loop, has_fired, &alarm);
+    ck_assert_uint_ge(uva__clock_ns(), due_ns);
+    uva__timer_start_at(rt, &alarm.timer, due_ns); /* it has passed */
+    alarm.fired = 0;
+    loop_until(&loop, has_fired, &alarm);
+}
+END_TEST
+
 /* ---- closing ------------------------------------------------------------ */
 
 struct guest {
@@ -357,6 +373,8 @@ int main(void)
     tcase_add_test(tc, a_timer_without_delay_fires_in_the_next_turn);
     tcase_add_test(tc,
                    a_timer_that_is_started_again_fires_once_at_its_new_time);
+    tcase_add_test(
+        tc, a_timer_of_the_clock_fires_at_its_time_or_sooner_but_not_before);
     tcase_add_test(tc, of_several_graces_the_shortest_holds);
     tcase_add_test(tc,
                    who_was_evicted_is_not_delivered_again_when_the_grace_ends);
