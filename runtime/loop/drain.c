@@ -80,13 +80,6 @@ static void drain_notify(struct uva_runtime *runtime)
     }
 }
 
-static void drain_keep_loop(struct uva_runtime *runtime)
-{
-    if (!runtime->drain.keeps_loop)
-        uva__loop_ref(runtime->rt);
-    runtime->drain.keeps_loop = true;
-}
-
 static bool drain_is_done(const struct uva_runtime *runtime)
 {
     const struct uva__rt *rt = runtime->rt;
@@ -103,7 +96,7 @@ static bool drainer_on_wakeup(struct uva__wakeup *wakeup)
 
     if (runtime->drain.over)
         return false;
-    drain_keep_loop(runtime);
+    uva__loop_keep(runtime->rt, &runtime->drain.keeps_loop);
     drain_notify(runtime);
     if (!drain_is_done(runtime))
         drain_limit(runtime);
@@ -139,7 +132,7 @@ int uva_runtime_drain(struct uva_runtime *runtime, int64_t deadline_ms,
     code =
         uva__close_request_set(&runtime->drain.request, deadline_ms, fn, ctx);
     if (code == 0 && uva__rt_on_loop(rt))
-        drain_keep_loop(runtime);
+        uva__loop_keep(runtime->rt, &runtime->drain.keeps_loop);
     if (code == 0)
         (void)uva__inflight_close(&rt->streams);
     else

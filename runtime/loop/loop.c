@@ -472,8 +472,7 @@ static void loop_close_on(struct uva_runtime *runtime)
     if (runtime->state != UVA__RUNTIME_CLOSING || !loop_is_done(runtime))
         return;
     uva__timer_stop(rt, &runtime->grace);
-    uva__rt_close_hooks(rt);
-    if ((rt->loop.draining > 0 ||
+    if ((uva__rt_is_held_up(rt) ||
          !uva__inflight_is_idle(&rt->jobs_in_flight)) &&
         !runtime->close_forced) { /* they still use the user's objects */
         if (!runtime->close_timer.running)

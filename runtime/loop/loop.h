@@ -38,6 +38,15 @@ void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object);
 void uva__loop_ref(struct uva__rt *rt);
 void uva__loop_unref(struct uva__rt *rt);
 
+/* Counts the reason of an object of which `*keeps` states that it is counted.
+ * Thread: loop. */
+static inline void uva__loop_keep(struct uva__rt *rt, bool *keeps)
+{
+    if (!*keeps)
+        uva__loop_ref(rt);
+    *keeps = true;
+}
+
 /* A timer, embedded in the object that it is for. All zeroes: not running. */
 struct uva__timer {
     struct uva__timer *next, *before; /* borrows: its neighbours in time */

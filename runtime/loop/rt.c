@@ -422,39 +422,49 @@ void uva__rt_collect(struct uva__rt *rt)
     }
 }
 
-void uva__rt_add_detach_hook(struct uva__rt *rt, struct uva__detach_hook *hook)
+void uva__rt_hold_up(struct uva__rt *rt, struct uva__hold_up *hold_up)
 {
-    struct uva__detach_hook *head = rt->loop.detach_hooks;
+    struct uva__hold_up *head = rt->loop.hold_ups;
 
-    hook->before = NULL;
-    hook->next = head;
+    if (hold_up->state != UVA__HOLD_UP_FREE)
+        return;
+    hold_up->state = UVA__HOLD_UP_HELD;
+    hold_up->before = NULL;
+    hold_up->next = head;
     if (head != NULL)
-        head->before = hook;
-    rt->loop.detach_hooks = hook;
+        head->before = hold_up;
+    rt->loop.hold_ups = hold_up;
 }
 
-void uva__rt_remove_detach_hook(struct uva__rt *rt,
-                                struct uva__detach_hook *hook)
+void uva__rt_drop_hold_up(struct uva__rt *rt, struct uva__hold_up *hold_up)
 {
-    if (hook->before != NULL)
-        hook->before->next = hook->next;
+    if (hold_up->state == UVA__HOLD_UP_FREE)
+        return;
+    hold_up->state = UVA__HOLD_UP_FREE;
+    if (hold_up->before != NULL)
+        hold_up->before->next = hold_up->next;
     else
-        rt->loop.detach_hooks = hook->next;
-    if (hook->next != NULL)
-        hook->next->before = hook->before;
+        rt->loop.hold_ups = hold_up->next;
+    if (hold_up->next != NULL)
+        hold_up->next->before = hold_up->before;
 }
 
-void uva__rt_close_hooks(struct uva__rt *rt)
+bool uva__rt_is_held_up(struct uva__rt *rt)
 {
-    struct uva__detach_hook *hook;
+    struct uva__hold_up *hold_up;
 
-    for (hook = rt->loop.detach_hooks; hook != NULL; hook = hook->next)
-        hook->close(hook);
+    for (hold_up = rt->loop.hold_ups; hold_up != NULL;
+         hold_up = hold_up->next) {
+        if (hold_up->state == UVA__HOLD_UP_HELD && hold_up->close != NULL)
+            hold_up->close(hold_up);
+        hold_up->state = UVA__HOLD_UP_CLOSING;
+    }
+    return rt->loop.hold_ups != NULL;
 }
 
 static void rt_detach(struct uva__rt *rt)
 {
-    struct uva__detach_hook *hook, *next;
+    struct uva__hold_up *hold_up;
     struct uva__rt_data *data;
     int kind;
 
@@ -463,11 +473,10 @@ static void rt_detach(struct uva__rt *rt)
         if (data != NULL && data->detach != NULL)
             data->detach(rt, data);
     }
-    hook = rt->loop.detach_hooks;
-    rt->loop.detach_hooks = NULL;
-    for (; hook != NULL; hook = next) {
-        next = hook->next; /* the hook may be gone after the call */
-        hook->run(hook);
+    while ((hold_up = rt->loop.hold_ups) != NULL) {
+        uva__rt_drop_hold_up(rt, hold_up); /* it may be gone after the call */
+        if (hold_up->detach != NULL)
+            hold_up->detach(hold_up);
     }
 }
 

@@ -48,15 +48,21 @@ enum {
     UVA__OBSERVED_INSPECT = 8  /* of one producer: it has inspectors */
 };
 
-/* The functions of an object that outlives its stream, while it is registered.
- * Both on the loop. */
-struct uva__detach_hook {
-    /* the close has ended all streams, and waits for the rest; possibly more
-     * than once. Must not remove a hook before it returns */
-    void (*close)(struct uva__detach_hook *hook);
-    /* the loop detaches from the rt; called once */
-    void (*run)(struct uva__detach_hook *hook);
-    struct uva__detach_hook *next, *before; /* borrow: the rt's list */
+/* An object that outlives its stream and that a close has to wait for, but not
+ * longer than UVA__LIMIT_CLOSE_MS. Both functions may be NULL, and are called
+ * on the loop. */
+struct uva__hold_up {
+    /* the close has ended all streams and waits for this object; called once.
+     * Must not drop a hold-up before it returns */
+    void (*close)(struct uva__hold_up *hold_up);
+    /* the loop detaches from the rt without the object; called once */
+    void (*detach)(struct uva__hold_up *hold_up);
+    struct uva__hold_up *next, *before; /* borrow: the rt's list */
+    enum {
+        UVA__HOLD_UP_FREE, /* not in that list */
+        UVA__HOLD_UP_HELD,
+        UVA__HOLD_UP_CLOSING /* `close` was called */
+    } state;
 };
 
 /* The callback of uva_runtime_on_quiet(). Any thread, under the lock. */
@@ -113,11 +119,9 @@ struct uva__rt {
         int32_t quantum;             /* batches in one run of a wake-up */
         int32_t spent;               /* batches in this turn */
         int32_t budget;              /* most batches in a turn */
-        int64_t draining; /* sources being closed by a worker, and producers
-                             with a task that is being extracted */
         struct uva__permits
             turns; /* of blocking sources, if they are limited */
-        struct uva__detach_hook *detach_hooks; /* borrows */
+        struct uva__hold_up *hold_ups; /* borrows: a close waits for these */
     } loop;
 };
 
@@ -151,13 +155,15 @@ struct uva__rt_data *
 uva__rt_get_data(struct uva__rt *rt, enum uva__rt_data_kind kind,
                  struct uva__rt_data *(*make)(struct uva__rt *rt));
 
-/* Registers `hook` (borrows, until it is removed or run). Thread: loop. */
-void uva__rt_add_detach_hook(struct uva__rt *rt, struct uva__detach_hook *hook);
-void uva__rt_remove_detach_hook(struct uva__rt *rt,
-                                struct uva__detach_hook *hook);
+/* Has a close wait for `hold_up` (borrows), with its functions set, until it is
+ * dropped or the loop detaches; no effect if it waits already. Drop: no effect
+ * if it does not. Thread: loop. */
+void uva__rt_hold_up(struct uva__rt *rt, struct uva__hold_up *hold_up);
+void uva__rt_drop_hold_up(struct uva__rt *rt, struct uva__hold_up *hold_up);
 
-/* Calls `close` of all hooks. Thread: loop. */
-void uva__rt_close_hooks(struct uva__rt *rt);
+/* Calls `close` of all hold-ups. Returns whether the close has to wait for one.
+ * Thread: loop. */
+bool uva__rt_is_held_up(struct uva__rt *rt);
 
 /* False in a forked child: it lacks the threads and has no descriptor of its
  * own, so a child must not use any runtime of its parent. Thread: any. */

@@ -647,10 +647,8 @@ static bool foreign_on_wakeup(struct uva__wakeup *wakeup)
 
     if (f->loop.started && !f->source.stopped)
         uva__producer_run(f->source.producer);
-    if (f->loop.draining && uva__atomic64_load(&f->closed) != 0) {
-        f->loop.draining = false;
-        f->source.rt->loop.draining--;
-    }
+    if (uva__atomic64_load(&f->closed) != 0)
+        uva__rt_drop_hold_up(f->source.rt, &f->loop.hold_up);
     return false;
 }
 

@@ -93,7 +93,7 @@ struct uva__foreign {
         int64_t taken;   /* batches taken of which the rules do not know */
         int64_t ordinal; /* of the next task */
         bool started;    /* the producer holds a reference */
-        bool draining;   /* a close waits a while for the producer */
+        struct uva__hold_up hold_up; /* stopped, and not closed */
     } loop;
 
     struct uva__lock lock; /* valid in quarantine, too */

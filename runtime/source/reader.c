@@ -289,8 +289,7 @@ static void reader_empty(struct uva__reader *r)
 
     if (r->loop.phase == UVA__READER_EMPTIED)
         return;
-    if (r->loop.phase == UVA__READER_DRAINING)
-        r->source.rt->loop.draining--;
+    uva__rt_drop_hold_up(r->source.rt, &r->loop.hold_up);
     r->loop.phase = UVA__READER_EMPTIED;
     for (; r->loop.taken < tail; r->loop.taken++)
         uva__slots_put_task(r->source.rt, r->ring[r->loop.taken & r->ring_mask],
@@ -330,8 +329,7 @@ static void reader_stop(struct uva__source *source)
         return;
     }
     if (!uva__reader_worker_cancel(r)) {
-        r->loop.phase = UVA__READER_DRAINING;
-        source->rt->loop.draining++;
+        uva__rt_hold_up(source->rt, &r->loop.hold_up);
     } else if (r->loop.turn != NULL && r->loop.turn->own == NULL) {
         uva__permits_end(r->loop.turn);
     }

@@ -80,8 +80,7 @@ enum uva__reader_phase {
     UVA__READER_STARTED,
     UVA__READER_REQUESTED, /* a batch has been requested */
     UVA__READER_STOPPED,
-    UVA__READER_DRAINING, /* stopped, and a close waits a while for it */
-    UVA__READER_EMPTIED   /* the slots were taken back */
+    UVA__READER_EMPTIED /* the slots were taken back */
 };
 
 /* How far the worker is. */
@@ -116,6 +115,7 @@ struct uva__reader {
         uint64_t bytes;    /* of those slots, in all */
         int64_t largest;   /* size of the largest batch; -1: no batch so far */
         enum uva__reader_phase phase;
+        struct uva__hold_up hold_up; /* stopped, and its source is not closed */
         struct uva__permit *turn; /* owns: to be open; NULL: without a limit */
     } loop;
 

@@ -75,17 +75,17 @@ struct branch {
 };
 
 struct tee {
-    struct uva__inlet inlet;       /* first */
-    struct uva__wakeup wakeup;     /* posted by a branch that leaves unstarted;
-                                      counted by branches, the inlet, posts */
-    struct uva__rt *rt;            /* counts */
-    struct uva__share share;       /* of the batches that branches hold */
-    struct uva__detach_hook close; /* registered while the inlet is in use */
-    struct uva__lock lock;         /* guards these until `started` */
-    struct branch *branches;       /* owns: in order */
-    size_t count;                  /* of branches */
-    size_t open;                   /* branches that are not closed */
-    bool started;                  /* no branch is added any more */
+    struct uva__inlet inlet;   /* first */
+    struct uva__wakeup wakeup; /* posted by a branch that leaves unstarted;
+                                  counted by branches, the inlet, posts */
+    struct uva__rt *rt;        /* counts */
+    struct uva__share share;   /* of the batches that branches hold */
+    struct uva__hold_up close; /* held while the inlet is in use */
+    struct uva__lock lock;     /* guards these until `started` */
+    struct branch *branches;   /* owns: in order */
+    size_t count;              /* of branches */
+    size_t open;               /* branches that are not closed */
+    bool started;              /* no branch is added any more */
 
     /* the loop thread's alone */
     struct uva__list free;       /* records that are not in use */
@@ -98,7 +98,6 @@ struct tee {
     struct ArrowSchema schema;   /* owns */
     struct uva__metadata about;  /* owns: metadata of the producer above */
     ArrowDeviceType device_type; /* known with the schema */
-    bool closing;                /* the close of the runtime waits for it */
 };
 
 static struct branch *branch_at(struct uva__source *source)
@@ -454,8 +453,7 @@ static void tee_released(struct uva__inlet *inlet)
 {
     struct tee *t = tee_at(inlet);
 
-    uva__rt_remove_detach_hook(t->rt, &t->close);
-    t->rt->loop.draining -= t->closing;
+    uva__rt_drop_hold_up(t->rt, &t->close);
     uva__wakeup_release(&t->wakeup);
 }
 
@@ -466,13 +464,9 @@ static const struct uva__inlet_ops inlet_ops = {tee_schema, tee_task, tee_news,
 
 /* The close of the runtime has ended all streams: branches that were not
  * started never will be. */
-static void tee_close(struct uva__detach_hook *hook)
+static void tee_close(struct uva__hold_up *hold_up)
 {
-    struct tee *t = uva__container_of(hook, struct tee, close);
-
-    t->rt->loop.draining += !t->closing;
-    t->closing = true;
-    tee_end_unstarted(t, true);
+    tee_end_unstarted(uva__container_of(hold_up, struct tee, close), true);
 }
 
 /* Starts the producer above, with the priority of the branch that starts first.
@@ -483,8 +477,7 @@ static void tee_start(struct tee *t, const struct uva__producer *below)
     t->started = true;
     uva__lock_drop(&t->lock);
     t->close.close = tee_close;
-    t->close.run = tee_close;
-    uva__rt_add_detach_hook(t->rt, &t->close);
+    uva__rt_hold_up(t->rt, &t->close);
     uva__wakeup_acquire(&t->wakeup); /* the inlet's */
     uva__inlet_begin(&t->inlet, below, false);
     tee_end_unstarted(t, false);

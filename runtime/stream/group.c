@@ -44,12 +44,12 @@ struct uva_group {
         void *ctx;                /* borrows: its argument */
     } locked;
 
-    struct {                           /* the loop thread's alone */
-        struct uva__detach_hook close; /* registered while `waiting` */
-        bool waiting;                  /* `fn` is to be called */
-        bool over;                     /* it was */
-        bool keeps_loop;               /* keeps the loop alive */
-        bool closing;                  /* the close waits for it */
+    struct {                       /* the loop thread's alone */
+        struct uva__hold_up close; /* held while `waiting` */
+        bool waiting;              /* `fn` is to be called */
+        bool over;                 /* it was */
+        bool keeps_loop;           /* keeps the loop alive */
+        bool closing;              /* the close has ended all streams */
     } loop;
 };
 
@@ -274,31 +274,22 @@ int uva_group_add(struct uva_group *group, struct uva_stream *stream)
 /* ---- the end ------------------------------------------------------------ */
 
 /* All streams of the runtime have ended. */
-static void group_close(struct uva__detach_hook *hook)
+static void group_close(struct uva__hold_up *hold_up)
 {
     struct uva_group *group =
-        uva__container_of(hook, struct uva_group, loop.close);
+        uva__container_of(hold_up, struct uva_group, loop.close);
 
-    group->rt->loop.draining += !group->loop.closing;
     group->loop.closing = true;
     uva__rt_wake(group->rt, &group->wakeup);
-}
-
-static void group_keep_loop(struct uva_group *group)
-{
-    if (!group->loop.keeps_loop)
-        uva__loop_ref(group->rt);
-    group->loop.keeps_loop = true;
 }
 
 static void group_wait(struct uva_group *group)
 {
     group->loop.waiting = true;
-    group_keep_loop(group);
+    uva__loop_keep(group->rt, &group->loop.keeps_loop);
     group->loop.close.close = group_close;
-    group->loop.close.run = group_close;
-    uva__rt_add_detach_hook(group->rt, &group->loop.close);
-    uva__rt_leave(group->rt); /* the hook holds up the close from now on */
+    uva__rt_hold_up(group->rt, &group->loop.close);
+    uva__rt_leave(group->rt); /* `close` holds up the close from now on */
 }
 
 /* Calls the user's function, which may release the group. */
@@ -307,8 +298,7 @@ static void group_report(struct uva_group *group)
     struct uva__rt *rt = group->rt;
 
     group->loop.over = true;
-    uva__rt_remove_detach_hook(rt, &group->loop.close);
-    rt->loop.draining -= group->loop.closing;
+    uva__rt_drop_hold_up(rt, &group->loop.close);
     group->locked.fn(group->locked.ctx);
     uva__loop_unref(rt);
     uva__wakeup_release(&group->wakeup);
@@ -357,7 +347,7 @@ int uva_group_on_done(struct uva_group *group, uva_closed_fn *fn, void *ctx)
         return EBUSY;
     }
     if (uva__rt_on_loop(group->rt))
-        group_keep_loop(group);
+        uva__loop_keep(group->rt, &group->loop.keeps_loop);
     uva__rt_wake(group->rt, &group->wakeup);
     return 0;
 }

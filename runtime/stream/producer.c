@@ -673,21 +673,18 @@ static int64_t producer_dispatch(struct uva__producer *p)
     return offered;
 }
 
-static struct uva__producer *producer_at(struct uva__detach_hook *hook)
+static struct uva__producer *producer_at(struct uva__hold_up *hold_up)
 {
-    return uva__container_of(hook, struct uva__producer_loop, detach)->producer;
+    return uva__container_of(hold_up, struct uva__producer_loop, hold_up)
+        ->producer;
 }
 
 /* Extraction fails with ECANCELED from now on. The close waits for the
  * extractions and discards that are running. */
-static void producer_close(struct uva__detach_hook *hook)
+static void producer_close(struct uva__hold_up *hold_up)
 {
-    struct uva__producer *p = producer_at(hook);
+    struct uva__producer *p = producer_at(hold_up);
 
-    if (p->loop->late == UVA__PRODUCER_CLOSING)
-        return;
-    p->loop->late = UVA__PRODUCER_CLOSING;
-    p->rt->loop.draining++;
     p->loop->revoked = producer_take_back(p, uva__task_orphan);
     if (p->loop->revoked > 0)
         uva__rt_log(p->rt, UVA_LOG_WARN, uva__label_text(p->source->label),
@@ -709,9 +706,9 @@ static void producer_emptied(struct uva__producer *p)
 
 /* The close has waited long enough: the last extraction or discard that is
  * running ends the producer. */
-static void producer_detach(struct uva__detach_hook *hook)
+static void producer_detach(struct uva__hold_up *hold_up)
 {
-    struct uva__producer *p = producer_at(hook);
+    struct uva__producer *p = producer_at(hold_up);
 
     p->asleep = true;
     producer_emptied(p);
@@ -724,21 +721,15 @@ static void producer_linger(struct uva__producer *p)
 {
     producer_reap_all(p);
     if (p->loop->out.count > 0) {
-        p->loop->detach.close = producer_close;
-        p->loop->detach.run = producer_detach;
-        if (p->loop->late == UVA__PRODUCER_SPENT) {
-            uva__rt_add_detach_hook(p->rt, &p->loop->detach);
-            p->loop->late = UVA__PRODUCER_LINGERING;
-        }
+        p->loop->hold_up.close = producer_close;
+        p->loop->hold_up.detach = producer_detach;
+        uva__rt_hold_up(p->rt, &p->loop->hold_up);
         uva__outstanding_watch(&p->loop->out, &p->wakeup);
         producer_reap_all(p);
     }
     if (p->loop->out.count > 0)
         return;
-    if (p->loop->late != UVA__PRODUCER_SPENT)
-        uva__rt_remove_detach_hook(p->rt, &p->loop->detach);
-    p->rt->loop.draining -= p->loop->late == UVA__PRODUCER_CLOSING;
-    p->loop->late = UVA__PRODUCER_SPENT;
+    uva__rt_drop_hold_up(p->rt, &p->loop->hold_up);
     p->asleep = true;
     producer_end(p);
     uva__rt_drain_on(p->rt);

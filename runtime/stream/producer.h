@@ -60,9 +60,6 @@ struct uva__producer_hooks {
                      check in front of it would not see all calls */
 };
 
-/* The part of a producer that only the loop thread uses, and its maker before.
- * No late call reaches it, so its memory is reused as soon as the producer is
- * over. */
 /* Between two runs it waits for one of these. */
 enum uva__producer_wait {
     UVA__PRODUCER_READY,   /* for neither, or it is not timed */
@@ -70,14 +67,9 @@ enum uva__producer_wait {
     UVA__PRODUCER_IDLE     /* for a request: the opposite */
 };
 
-/* Tasks of a producer that has released its handler. */
-enum uva__producer_late {
-    UVA__PRODUCER_SPENT,     /* none, as far as is known */
-    UVA__PRODUCER_LINGERING, /* some are out */
-    UVA__PRODUCER_CLOSING    /* a close has taken them back, and waits for those
-                                that are being extracted */
-};
-
+/* The part of a producer that only the loop thread uses, and its maker before.
+ * No late call reaches it, so its memory is reused as soon as the producer is
+ * over. */
 struct uva__producer_loop {
     union {
         struct uva__producer *producer; /* borrows: it is its part */
@@ -93,7 +85,8 @@ struct uva__producer_loop {
     int64_t revoked;                   /* taken back by a close */
     int refusal;                       /* the code that the handler returned */
     struct uva__timer drain;           /* limits the wait at the end */
-    struct uva__detach_hook detach;    /* registered unless `late` is SPENT */
+    struct uva__hold_up hold_up;       /* held while tasks are out after the
+                                          handler was released */
     struct uva__inspector *inspectors; /* owns, until its end */
     int64_t limit;                     /* batches at most; negative: no limit */
     uint64_t since_ns;                 /* it waits since; 0: not timed */
@@ -107,7 +100,6 @@ struct uva__producer_loop {
     bool cancel_seen; /* a cancel was reported */
     bool running;     /* its run is on the stack */
     enum uva__producer_wait waits;
-    enum uva__producer_late late;
 };
 
 /* The part that any thread may reach: its memory rests in quarantine when the

@@ -370,10 +370,8 @@ int uva__stream_start(struct uva_stream *s, struct uva_error *error)
     uva__wakeup_acquire(&s->wakeup); /* the stream's own */
     uva__wakeup_acquire(&s->wakeup); /* this call's: a stream that has started
                                         may end, and its holders release it */
-    if (uva__rt_on_loop(s->rt)) {
-        s->loop.keeps_loop = true;
-        uva__loop_ref(s->rt);
-    }
+    if (uva__rt_on_loop(s->rt))
+        uva__loop_keep(s->rt, &s->loop.keeps_loop);
     uva__atomic64_exchange(&s->state, UVA__STREAM_STARTED);
     uva__rt_wake(s->rt, &s->wakeup);
     uva__wakeup_release(&s->wakeup);
@@ -386,9 +384,7 @@ static void stream_begin(struct uva_stream *s)
                 s->sink->ops->name);
     uva__point_set_name(&s->label->consumer, s->sink->ops->name);
     s->loop.begun = true;
-    if (!s->loop.keeps_loop)
-        uva__loop_ref(s->rt);
-    s->loop.keeps_loop = true;
+    uva__loop_keep(s->rt, &s->loop.keeps_loop);
     uva__loop_track(s->rt, &s->loop.object);
     s->tail->priority = s->priority;
     s->sink->ops->begin(s);

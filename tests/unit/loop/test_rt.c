@@ -186,36 +186,69 @@ END_TEST
 static int detached[3], detach_count;
 
 struct numbered {
-    struct uva__detach_hook hook;
+    struct uva__hold_up hold_up;
     int number;
 };
 
-static void note_detached(struct uva__detach_hook *hook)
+static void note_detached(struct uva__hold_up *hold_up)
 {
     detached[detach_count++] =
-        uva__container_of(hook, struct numbered, hook)->number;
+        uva__container_of(hold_up, struct numbered, hold_up)->number;
 }
 
-START_TEST(hooks_run_once_at_the_detachment_unless_they_were_removed)
+static int told;
+
+static void note_close(struct uva__hold_up *hold_up)
 {
-    struct numbered hooks[4];
+    (void)hold_up;
+    told++;
+}
+
+START_TEST(a_hold_up_detaches_once_unless_it_was_dropped)
+{
+    struct numbered held[4];
     int i;
 
     detach_count = 0;
     for (i = 0; i < 4; i++) {
-        hooks[i] = (struct numbered){.hook.run = note_detached, .number = i};
-        uva__rt_add_detach_hook(rt, &hooks[i].hook);
+        held[i] = (struct numbered){{.detach = note_detached}, i};
+        uva__rt_hold_up(rt, &held[i].hold_up);
     }
-    uva__rt_remove_detach_hook(rt, &hooks[3].hook); /* the first */
-    uva__rt_remove_detach_hook(rt, &hooks[1].hook); /* in the middle */
-    uva__rt_remove_detach_hook(rt, &hooks[0].hook); /* the last */
-    uva__rt_add_detach_hook(rt, &hooks[0].hook);
+    uva__rt_drop_hold_up(rt, &held[3].hold_up); /* the first */
+    uva__rt_drop_hold_up(rt, &held[1].hold_up); /* in the middle */
+    uva__rt_drop_hold_up(rt, &held[0].hold_up); /* the last */
+    uva__rt_drop_hold_up(rt, &held[0].hold_up);
+    uva__rt_hold_up(rt, &held[0].hold_up);
+    uva__rt_hold_up(rt, &held[2].hold_up);
     uva__rt_close(rt);
     ck_assert_int_eq(detach_count, 2);
     ck_assert_int_eq(detached[0], 0);
     ck_assert_int_eq(detached[1], 2);
     uva__rt_close(rt);
     ck_assert_int_eq(detach_count, 2);
+}
+END_TEST
+
+START_TEST(a_hold_up_hears_of_a_close_once_and_is_waited_for)
+{
+    struct uva__hold_up hears = {.close = note_close}, silent = {0};
+
+    told = 0;
+    ck_assert(!uva__rt_is_held_up(rt));
+    uva__rt_hold_up(rt, &hears);
+    uva__rt_hold_up(rt, &silent);
+    ck_assert_int_eq(told, 0);
+    ck_assert(uva__rt_is_held_up(rt));
+    ck_assert(uva__rt_is_held_up(rt));
+    ck_assert_int_eq(told, 1);
+    uva__rt_drop_hold_up(rt, &hears);
+    ck_assert(uva__rt_is_held_up(rt));
+    uva__rt_drop_hold_up(rt, &silent);
+    ck_assert(!uva__rt_is_held_up(rt));
+    uva__rt_hold_up(rt, &hears);
+    ck_assert(uva__rt_is_held_up(rt));
+    ck_assert_int_eq(told, 2);
+    uva__rt_drop_hold_up(rt, &hears);
 }
 END_TEST
 
@@ -277,8 +310,8 @@ int main(void)
     tcase_add_test(tc, a_node_is_freed_with_its_last_reference);
     tcase_add_test(tc, a_forked_child_posts_nothing);
     tcase_add_test(tc, of_two_annexes_made_at_once_the_first_is_kept);
-    tcase_add_test(tc,
-                   hooks_run_once_at_the_detachment_unless_they_were_removed);
+    tcase_add_test(tc, a_hold_up_detaches_once_unless_it_was_dropped);
+    tcase_add_test(tc, a_hold_up_hears_of_a_close_once_and_is_waited_for);
     tcase_add_test(tc, half_an_allocator_makes_no_rt);
     tcase_add_test(tc, no_job_begins_once_the_workers_have_gone);
     tcase_add_test(tc, nothing_is_logged_once_the_workers_have_gone);
