@@ -34,13 +34,12 @@ struct given {
     const char *(*metadata)(void *ctx, int code);
     void (*needed)(void *ctx);
     void (*free_ctx)(void *ctx);
-    void *ctx;       /* owns, through free_ctx */
-    bool frees_late; /* as in struct uva_blocking_source */
-    bool plain;      /* the member `stream.plain` is used */
-    union {
-        struct ArrowDeviceArrayStream device; /* owns */
-        struct ArrowArrayStream plain;        /* owns */
-    } stream;
+    void *ctx;                     /* owns, through free_ctx */
+    bool frees_late;               /* as in struct uva_blocking_source */
+    bool is_plain;                 /* it gives `plain`, not a device stream */
+    struct ArrowArrayStream plain; /* owns; or not used */
+    struct ArrowDeviceArrayStream stream; /* owns: the source, or the adapter
+                                             of `plain` */
 };
 
 struct blocking {
@@ -58,6 +57,63 @@ static struct given *given_of(struct uva__reader *reader)
     return &blocking_of(reader)->given;
 }
 
+/* ---- a plain stream, as a device stream ---------------------------------- */
+
+static struct ArrowArrayStream *plain_of(struct ArrowDeviceArrayStream *self)
+{
+    return &uva__container_of(self, struct given, stream)->plain;
+}
+
+static int plain_get_schema(struct ArrowDeviceArrayStream *self,
+                            struct ArrowSchema *out)
+{
+    struct ArrowArrayStream *plain = plain_of(self);
+
+    return plain->get_schema(plain, out);
+}
+
+static int plain_get_next(struct ArrowDeviceArrayStream *self,
+                          struct ArrowDeviceArray *out)
+{
+    struct ArrowArrayStream *plain = plain_of(self);
+    struct ArrowArray array;
+    int code;
+
+    memset(&array, 0, sizeof(array));
+    code = plain->get_next(plain, &array);
+    if (code == 0 && array.release != NULL)
+        uva_array_from_cpu(&array, out);
+    return code;
+}
+
+static const char *plain_get_last_error(struct ArrowDeviceArrayStream *self)
+{
+    struct ArrowArrayStream *plain = plain_of(self);
+
+    return plain->get_last_error(plain);
+}
+
+static void plain_release(struct ArrowDeviceArrayStream *self)
+{
+    struct ArrowArrayStream *plain = plain_of(self);
+
+    self->release = NULL;
+    plain->release(plain);
+}
+
+/* Puts the adapter of a plain stream in place, if there is one to release. */
+static void given_adapt(struct given *g)
+{
+    if (g->is_plain && g->plain.release != NULL)
+        g->stream = (struct ArrowDeviceArrayStream){
+            .device_type = ARROW_DEVICE_CPU,
+            .get_schema = plain_get_schema,
+            .get_next = plain_get_next,
+            .get_last_error = plain_get_last_error,
+            .release = plain_release,
+        };
+}
+
 /* ---- the call into the source on the loop -------------------------------- */
 
 static void blocking_needed(struct uva__reader *reader)
@@ -70,37 +126,30 @@ static void blocking_needed(struct uva__reader *reader)
 
 /* ---- calls into the source, on the worker ------------------------------- */
 
-static bool given_is_live(const struct given *g)
-{
-    return g->plain ? g->stream.plain.release != NULL
-                    : g->stream.device.release != NULL;
-}
-
 /* The source may describe its last failure, in a text that it owns. */
 static int given_explain(struct given *g, int code, struct uva_error *error)
 {
-    const char *text = g->plain
-                           ? g->stream.plain.get_last_error(&g->stream.plain)
-                           : g->stream.device.get_last_error(&g->stream.device);
+    return uva__error_set_foreign(error, code,
+                                  g->stream.get_last_error(&g->stream));
+}
 
-    return uva__error_set_foreign(error, code, text);
+static int given_check_stream(const struct given *g, struct uva_error *error)
+{
+    return g->is_plain ? uva__structs_check_stream(&g->plain, error)
+                       : uva__structs_check_device_stream(&g->stream, error);
 }
 
 static int given_open(struct given *g, struct uva_error *error)
 {
-    int code;
+    const int code = g->is_plain ? g->open(g->ctx, &g->plain, error)
+                                 : g->open_device(g->ctx, &g->stream, error);
 
-    if (g->plain)
-        code = g->open(g->ctx, &g->stream.plain, error);
-    else
-        code = g->open_device(g->ctx, &g->stream.device, error);
     if (code != 0) {
-        memset(&g->stream, 0, sizeof(g->stream));
+        g->stream.release = NULL;
         return uva__error_positive(code);
     }
-    return g->plain
-               ? uva__structs_check_stream(&g->stream.plain, error)
-               : uva__structs_check_device_stream(&g->stream.device, error);
+    given_adapt(g);
+    return given_check_stream(g, error);
 }
 
 static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
@@ -109,59 +158,34 @@ static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
     struct given *g = given_of(reader);
     int code = 0;
 
-    if (!given_is_live(g))
+    if (g->stream.release == NULL)
         code = given_open(g, error);
     if (code != 0)
         return code;
-    if (!g->plain) {
+    if (!g->is_plain)
         uva__check_hop_stream(reader->source.label, "from_blocking",
-                              &g->stream.device);
-        reader->worker.device_type = g->stream.device.device_type;
-    }
-    code = g->plain ? g->stream.plain.get_schema(&g->stream.plain, schema)
-                    : g->stream.device.get_schema(&g->stream.device, schema);
+                              &g->stream);
+    reader->worker.device_type = g->stream.device_type;
+    code = g->stream.get_schema(&g->stream, schema);
     if (code == 0)
         return 0;
     schema->release = NULL;
     return given_explain(g, code, error);
 }
 
-static int plain_next(struct uva__reader *reader, struct uva__read *out,
-                      struct uva_error *error)
+static int blocking_next(struct uva__reader *reader, struct uva__read *out,
+                         struct uva_error *error)
 {
-    struct ArrowArrayStream *stream = &given_of(reader)->stream.plain;
-    struct ArrowArray array;
-    int code;
+    struct given *g = given_of(reader);
+    const int code = g->stream.get_next(&g->stream, out->array);
 
-    (void)error; /* is filled in by blocking_explain() */
-    memset(&array, 0, sizeof(array));
-    code = stream->get_next(stream, &array);
-    if (code == 0 && array.release != NULL)
-        uva_array_from_cpu(&array, out->array);
-    return code;
-}
-
-static int device_next(struct uva__reader *reader, struct uva__read *out,
-                       struct uva_error *error)
-{
-    struct ArrowDeviceArrayStream *stream = &given_of(reader)->stream.device;
-
-    (void)error; /* is filled in by blocking_explain() */
-    return stream->get_next(stream, out->array);
-}
-
-static int blocking_explain(struct uva__reader *reader, int code,
-                            struct uva_error *error)
-{
-    return given_explain(given_of(reader), code, error);
+    return code == 0 ? 0 : given_explain(g, code, error);
 }
 
 static void given_end(struct given *g)
 {
-    if (g->plain && g->stream.plain.release != NULL)
-        g->stream.plain.release(&g->stream.plain);
-    else if (!g->plain && g->stream.device.release != NULL)
-        g->stream.device.release(&g->stream.device);
+    if (g->stream.release != NULL)
+        g->stream.release(&g->stream);
 }
 
 static bool blocking_end(struct uva__reader *reader)
@@ -196,32 +220,14 @@ static const char *blocking_metadata(struct uva__reader *reader, int code)
     return g->metadata != NULL ? g->metadata(g->ctx, code) : NULL;
 }
 
-/* Two tables, so that no batch has to ask which of the two streams it is of. */
-static const struct uva__reader_ops plain_ops = {
+static const struct uva__reader_ops blocking_ops = {
     .name = "from_blocking",
     .call = "get_next",
     .size = sizeof(struct blocking),
     .sized = true,
     .needed = blocking_needed,
     .open = blocking_open,
-    .next = plain_next,
-    .explain = blocking_explain,
-    .metadata = blocking_metadata,
-    .end = blocking_end,
-    .close = blocking_close,
-    .interrupt = blocking_interrupt,
-};
-
-static const struct uva__reader_ops device_ops = {
-    .name = "from_blocking",
-    .call = "get_next",
-    .size = sizeof(struct blocking),
-    .sized = true,
-    .typed = true,
-    .needed = blocking_needed,
-    .open = blocking_open,
-    .next = device_next,
-    .explain = blocking_explain,
+    .next = blocking_next,
     .metadata = blocking_metadata,
     .end = blocking_end,
     .close = blocking_close,
@@ -260,7 +266,8 @@ static int given_check(const struct given *g,
                        bool has_source, const struct uva__rt *rt,
                        struct uva_error *error)
 {
-    bool open = g->plain ? options->open != NULL : options->open_device != NULL;
+    bool open =
+        g->is_plain ? options->open != NULL : options->open_device != NULL;
 
     if (!uva__memory_is_clear(options->reserved, 1))
         return uva_error_set(error, EINVAL,
@@ -282,12 +289,10 @@ static int given_check(const struct given *g,
         return uva_error_set(error, EINVAL,
                              "from_blocking: there is neither a source nor a "
                              "hook that opens one (options->%s)",
-                             g->plain ? "open" : "open_device");
+                             g->is_plain ? "open" : "open_device");
     if (!has_source)
         return 0;
-    return g->plain
-               ? uva__structs_check_stream(&g->stream.plain, error)
-               : uva__structs_check_device_stream(&g->stream.device, error);
+    return given_check_stream(g, error);
 }
 
 static const char *blocking_why(int code)
@@ -305,8 +310,8 @@ static int blocking_new(struct uva__rt *rt, const struct given *g,
 {
     struct uva__reader *reader;
     const int code = uva__reader_new(
-        &reader, g->plain ? &plain_ops : &device_ops, rt, &options->window,
-        options->on_loop, options->interrupt != NULL, options->turns);
+        &reader, &blocking_ops, rt, &options->window, options->on_loop,
+        options->interrupt != NULL, options->turns);
 
     if (code == 0) {
         *out = blocking_of(reader);
@@ -349,8 +354,8 @@ blocking_make(struct uva_runtime *runtime, struct given *g, bool has_source,
         return blocking_fail(runtime, g, &error);
     if (options->device_type != 0)
         b->reader.source.device_type = options->device_type;
-    if (!g->plain && has_source)
-        b->reader.source.device_type = g->stream.device.device_type;
+    if (has_source)
+        b->reader.source.device_type = g->stream.device_type;
     return blocking_limit(uva__stream_new(&b->reader.source), b,
                           options->busy_ms);
 }
@@ -363,7 +368,7 @@ uva_stream_from_blocking(struct uva_runtime *runtime,
     struct given given = {0};
 
     if (source != NULL) {
-        given.stream.device = *source;
+        given.stream = *source;
         source->release = NULL;
     }
     return blocking_make(runtime, &given, source != NULL, options);
@@ -374,11 +379,12 @@ uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
                              struct ArrowArrayStream *source,
                              const struct uva_blocking_source *options)
 {
-    struct given given = {.plain = true};
+    struct given given = {.is_plain = true};
 
     if (source != NULL) {
-        given.stream.plain = *source;
+        given.plain = *source;
         source->release = NULL;
     }
+    given_adapt(&given);
     return blocking_make(runtime, &given, source != NULL, options);
 }

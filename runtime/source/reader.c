@@ -136,7 +136,6 @@ static void reader_absorb(struct uva__reader *r)
     uint64_t events = uva__atomic64_load(&r->events);
 
     if ((events & READER_EVENT_SCHEMA) && !source->schema_known) {
-        uva_schema_move(&r->worker.delivered, &source->schema);
         reader_absorb_metadata(r);
         source->device_type = r->worker.device_type;
         source->schema_known = true;

@@ -38,24 +38,16 @@ struct uva__reader_ops {
     const char *call; /* static: of `next`, in trace events */
     size_t size;      /* of its struct, which begins with the reader */
     bool sized;       /* its batches are measured */
-    bool typed;       /* its source states a device type, which is checked */
     /* its batches are needed, and it was not opened: the time that it may wait
      * begins. On the loop thread, once at most. NULL: no action */
     void (*needed)(struct uva__reader *reader);
     /* opens the source and gives its schema. 0 or a code, with `error`. */
     int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
                 struct uva_error *error);
-    /* reads one batch; the array is cleared, and the item NULL. 0; or a code,
-     * after which the two are not looked at */
+    /* reads one batch; the array is cleared, and the item NULL. 0; or a
+     * positive code with `error`, and the two are not looked at */
     int (*next)(struct uva__reader *reader, struct uva__read *out,
                 struct uva_error *error);
-    /* fills in `error` for a code of next, and returns it as a positive one;
-     * not called after a cancel. It is a separate function so that `next` may
-     * end in the call of the source and keep no state across it. NULL: next
-     * fills in `error` itself, which it clears first, and returns a positive
-     * code */
-    int (*explain)(struct uva__reader *reader, int code,
-                   struct uva_error *error);
     /* gives the metadata of the stream, if `code` is 0, or of the failure of
      * the last call: borrows, until the next call; or NULL. May be NULL */
     const char *(*metadata)(struct uva__reader *reader, int code);
@@ -91,7 +83,8 @@ enum uva__reading {
 };
 
 struct uva__reader {
-    struct uva__source source;         /* first */
+    struct uva__source source; /* first; its schema is the worker's until
+                                  SCHEMA */
     const struct uva__reader_ops *ops; /* static */
     struct uva_window window;          /* with its defaults filled in */
     bool on_loop;                      /* the loop thread is its worker */
@@ -141,7 +134,6 @@ struct uva__reader {
         void *outline;                 /* owns: instead of that; or NULL */
         size_t outline_size;           /* of that */
         struct uva__fixed_width shape; /* of batches of that schema */
-        struct ArrowSchema delivered;  /* gives to the loop, with SCHEMA */
         char *metadata; /* gives to the loop, with SCHEMA; or NULL */
         struct uva__failure failure; /* gives to the loop, with END */
         ArrowDeviceType device_type; /* gives to the loop, with SCHEMA */

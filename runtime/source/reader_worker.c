@@ -68,7 +68,6 @@ void uva__reader_free(struct uva__wakeup *wakeup)
     struct uva__rt *rt = uva__rt_acquire(r->source.rt);
     const struct uva_allocator *allocator = &rt->allocator;
 
-    uva_schema_release(&r->worker.delivered);
     worker_free_metadata(r, allocator);
     uva__failure_fini(&r->worker.failure, allocator);
     uva__memory_free(allocator, r->worker.outline, r->worker.outline_size);
@@ -201,7 +200,7 @@ static void *worker_outline_room(struct uva__reader *r, size_t size)
 static int worker_outline_schema(struct uva__reader *r, struct uva_error *error)
 {
     struct uva__schema_outline outline;
-    int code = uva__schema_outline_measure(&outline, &r->worker.delivered);
+    int code = uva__schema_outline_measure(&outline, &r->source.schema);
     void *room;
 
     if (code != 0)
@@ -212,7 +211,7 @@ static int worker_outline_schema(struct uva__reader *r, struct uva_error *error)
     room = worker_outline_room(r, uva__schema_outline_size(&outline));
     if (room == NULL)
         return ENOMEM;
-    uva__schema_outline_fill(&outline, &r->worker.delivered, room,
+    uva__schema_outline_fill(&outline, &r->source.schema, room,
                              &r->worker.schema);
     uva__fixed_width_read(&r->worker.shape, &r->worker.schema);
     return 0;
@@ -249,7 +248,7 @@ static void worker_open(struct uva__reader *r)
     r->worker.device_type = r->source.device_type;
     since_ns = uva__span_begin(r->source.rt);
     worker_busy_begin(r);
-    code = r->ops->open(r, &r->worker.delivered, &error);
+    code = r->ops->open(r, &r->source.schema, &error);
     worker_busy_end(r);
     uva__span_end(r->source.meter, "open", -1, since_ns);
     if (!worker_is_wanted(r))
@@ -260,7 +259,7 @@ static void worker_open(struct uva__reader *r)
     }
     code = worker_copy_metadata(r);
     if (code == 0)
-        code = uva__structs_check_schema(&r->worker.delivered, &error);
+        code = uva__structs_check_schema(&r->source.schema, &error);
     if (code == 0)
         code = worker_outline_schema(r, &error);
     if (code != 0) {
@@ -318,7 +317,7 @@ static int worker_fill_lazy(struct uva__reader *r, struct uva__task *task,
 /* A batch is of another device type than the source has stated. */
 __attribute__((cold)) static void worker_note_type(struct uva__reader *r)
 {
-    if (!r->ops->typed || r->worker.warned)
+    if (r->worker.warned)
         return;
     r->worker.warned = true;
     uva__rt_breach(r->source.rt, uva__label_text(r->source.label), "DS-03",
@@ -368,17 +367,6 @@ static inline struct uva__task *worker_slot(struct uva__reader *r)
     return uva__container_of(r->worker.slots.head, struct uva__task, link);
 }
 
-/* The call into the source has failed, which does not count after a cancel. */
-__attribute__((cold)) static void
-worker_read_failed(struct uva__reader *r, int code, struct uva_error *error)
-{
-    if (!worker_is_wanted(r))
-        return;
-    if (r->ops->explain != NULL)
-        code = r->ops->explain(r, code, error);
-    worker_fail(r, code, error);
-}
-
 /* Whether a read has given a batch, and not the end. */
 static bool read_is_batch(const struct uva__read *read)
 {
@@ -415,12 +403,13 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
                       ? (int64_t)uva__atomic64_peek(&r->tail)
                       : -1,
                   since_ns);
-    if (code != 0) {
-        worker_read_failed(r, code, error);
+    if (!worker_is_wanted(r)) {
+        if (code == 0)
+            read_discard(&read);
         return false;
     }
-    if (!worker_is_wanted(r)) {
-        read_discard(&read);
+    if (code != 0) {
+        worker_fail(r, code, error);
         return false;
     }
     if (!read_is_batch(&read)) {
