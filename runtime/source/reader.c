@@ -15,12 +15,12 @@
  *              takes long. If the worker waits for a thread while all are busy,
  *              an extra thread closes the source. The loop takes the slots back
  *              after that. */
+
 #include "source/reader.h"
 
 #include <errno.h>
 
 #include "base/memory.h"
-#include "source/reader_worker.h"
 #include "stream/slots.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -30,6 +30,34 @@
 static struct uva__reader *reader_of(struct uva__source *source)
 {
     return uva__container_of(source, struct uva__reader, source);
+}
+
+static void reader_free_turn(struct uva__reader *r, struct uva__rt *rt)
+{
+    if (r->loop.turn == NULL)
+        return;
+    uva_turns_release(r->loop.turn->own);
+    uva__memory_free(&rt->allocator, r->loop.turn, sizeof(*r->loop.turn));
+    r->loop.turn = NULL;
+}
+
+static void reader_free(struct uva__wakeup *wakeup)
+{
+    struct uva__reader *r =
+        uva__container_of(wakeup, struct uva__reader, wakeup);
+    const struct uva__reader_ops *ops = r->ops;
+    struct uva__rt *rt = uva__rt_acquire(r->source.rt);
+    const struct uva_allocator *allocator = &rt->allocator;
+
+    uva__metadata_fini(&r->worker.metadata, allocator, NULL);
+    uva__failure_fini(&r->worker.failure, allocator);
+    uva__memory_free(allocator, r->worker.outline, r->worker.outline_size);
+    reader_free_turn(r, rt);
+    uva__source_fini(&r->source);
+    if (ops->free != NULL)
+        ops->free(r);
+    uva__memory_free(allocator, r, r->size);
+    uva__rt_release(rt);
 }
 
 /* ---- the loop: as a source ----------------------------------------------- */
@@ -115,17 +143,7 @@ static void reader_end_turn(struct uva__reader *r)
     if (r->loop.turn == NULL)
         return;
     uva__permits_end(r->loop.turn);
-    uva__reader_free_turn(r, r->source.rt);
-}
-
-static void reader_absorb_metadata(struct uva__reader *r)
-{
-    struct uva__metadata *metadata = &r->source.metadata;
-
-    metadata->block = r->worker.metadata;
-    if (metadata->block != NULL)
-        (void)!uva_metadata_size(metadata->block, &metadata->size);
-    r->worker.metadata = NULL;
+    reader_free_turn(r, r->source.rt);
 }
 
 /* Reads `events` before `tail`: so with the end, all batches before it are
@@ -136,7 +154,7 @@ static void reader_absorb(struct uva__reader *r)
     uint64_t events = uva__atomic64_load(&r->events);
 
     if ((events & READER_EVENT_SCHEMA) && !source->schema_known) {
-        reader_absorb_metadata(r);
+        uva__metadata_move(&r->worker.metadata, &source->metadata);
         source->device_type = r->worker.device_type;
         source->schema_known = true;
     }
@@ -371,13 +389,13 @@ static void reader_leave(struct uva__source *source)
         uva__reader_worker_start(r);
         uva__reader_worker_give_up(r);
     }
-    uva__reader_release(r);
+    uva__wakeup_release(&r->wakeup);
 }
 
 /* ---- making one --------------------------------------------------------- */
 
 static const struct uva__wakeup_ops reader_wakeup_ops = {reader_on_wakeup,
-                                                         uva__reader_free};
+                                                         reader_free};
 
 /* Makes the turn of a source with a limit. 0 or ENOMEM. */
 static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,

@@ -134,14 +134,14 @@ struct uva__reader {
         void *outline;                 /* owns: instead of that; or NULL */
         size_t outline_size;           /* of that */
         struct uva__fixed_width shape; /* of batches of that schema */
-        char *metadata; /* gives to the loop, with SCHEMA; or NULL */
-        struct uva__failure failure; /* gives to the loop, with END */
-        ArrowDeviceType device_type; /* gives to the loop, with SCHEMA */
-        int32_t count;               /* batches in this job */
-        uint64_t credits;            /* batches that may be read now */
-        struct uva__list slots;      /* empty slots, taken in advance */
-        uint64_t since_ns;           /* the job's begin */
-        bool working;                /* counts as a running job */
+        struct uva__metadata metadata; /* gives to the loop, with SCHEMA */
+        struct uva__failure failure;   /* gives to the loop, with END */
+        ArrowDeviceType device_type;   /* gives to the loop, with SCHEMA */
+        int32_t count;                 /* batches in this job */
+        uint64_t credits;              /* batches that may be read now */
+        struct uva__list slots;        /* empty slots, taken in advance */
+        uint64_t since_ns;             /* the job's begin */
+        bool working;                  /* counts as a running job */
         bool warned; /* a batch of another device type was reported */
         bool inside; /* entered, as `interrupt` has it */
     } worker;
@@ -156,5 +156,26 @@ UVA_MUST_CHECK int
 uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
                 struct uva__rt *rt, const struct uva_window *window,
                 bool on_loop, bool can_interrupt, struct uva_turns *turns);
+
+/* ---- the worker's side, for the loop's: source/reader_worker.c ----------- */
+
+/* Bits of reader->events. */
+enum { READER_EVENT_SCHEMA = 1, READER_EVENT_END = 2 };
+
+/* Starts the worker. Called by the thread that has set RUNNING. Thread: any. */
+void uva__reader_worker_start(struct uva__reader *reader);
+
+/* Marks a cancel, which the worker checks before and after each call, and has a
+ * call in progress interrupted: true if there is one. Thread: loop. */
+bool uva__reader_worker_cancel(struct uva__reader *reader);
+
+/* The functions of reader->job and reader->interrupter. */
+void uva__reader_worker_run(struct uva_job *job);
+void uva__reader_worker_interrupt(struct uva_job *job);
+
+/* No one waits for the source any more: the worker's thread may be written off.
+ * If the worker waits for a thread while all are busy, an extra thread closes
+ * the source. The caller holds a reference to the reader. Thread: any. */
+void uva__reader_worker_give_up(struct uva__reader *reader);
 
 #endif

@@ -2,7 +2,7 @@
 /* The worker's side of a reader: calls the source, fills slots, keeps the pace,
  * closes the source at the end; and interrupts a call that waits, on an extra
  * thread. The loop's side, and the happy path of both, is source/reader.c. */
-#include "source/reader_worker.h"
+#include "source/reader.h"
 
 #include <errno.h>
 
@@ -36,58 +36,6 @@ enum worker_stop {
     STOP_YIELD, /* other jobs wait for the thread */
     STOP_OVER   /* the source has ended, or was cancelled */
 };
-
-/* ---- life --------------------------------------------------------------- */
-
-void uva__reader_free_turn(struct uva__reader *r, struct uva__rt *rt)
-{
-    if (r->loop.turn == NULL)
-        return;
-    uva_turns_release(r->loop.turn->own);
-    uva__memory_free(&rt->allocator, r->loop.turn, sizeof(*r->loop.turn));
-    r->loop.turn = NULL;
-}
-
-/* Metadata that the loop has not taken. */
-static void worker_free_metadata(struct uva__reader *r,
-                                 const struct uva_allocator *allocator)
-{
-    struct uva__metadata metadata = {.block = r->worker.metadata};
-
-    if (metadata.block == NULL)
-        return;
-    (void)!uva_metadata_size(metadata.block, &metadata.size);
-    uva__metadata_fini(&metadata, allocator, NULL);
-}
-
-void uva__reader_free(struct uva__wakeup *wakeup)
-{
-    struct uva__reader *r =
-        uva__container_of(wakeup, struct uva__reader, wakeup);
-    const struct uva__reader_ops *ops = r->ops;
-    struct uva__rt *rt = uva__rt_acquire(r->source.rt);
-    const struct uva_allocator *allocator = &rt->allocator;
-
-    worker_free_metadata(r, allocator);
-    uva__failure_fini(&r->worker.failure, allocator);
-    uva__memory_free(allocator, r->worker.outline, r->worker.outline_size);
-    uva__reader_free_turn(r, rt);
-    uva__source_fini(&r->source);
-    if (ops->free != NULL)
-        ops->free(r);
-    uva__memory_free(allocator, r, r->size);
-    uva__rt_release(rt);
-}
-
-static void reader_acquire(struct uva__reader *r)
-{
-    uva__wakeup_acquire(&r->wakeup);
-}
-
-void uva__reader_release(struct uva__reader *r)
-{
-    uva__wakeup_release(&r->wakeup);
-}
 
 /* ---- calls into the source ---------------------------------------------- */
 
@@ -169,14 +117,12 @@ static void worker_fail(struct uva__reader *r, int code,
 /* Copies the metadata of the stream. 0 or ENOMEM. */
 static int worker_copy_metadata(struct uva__reader *r)
 {
-    struct uva__metadata copy = {0};
     int code;
 
     if (r->ops->metadata == NULL)
         return 0;
     code = uva__metadata_copy(&r->source.rt->allocator, r->ops->metadata(r, 0),
-                              &copy);
-    r->worker.metadata = copy.block;
+                              &r->worker.metadata);
     if (code == 0 || code == ENOMEM)
         return code;
     uva__rt_breach(r->source.rt, uva__label_text(r->source.label), "MD-05",
@@ -470,11 +416,11 @@ static bool worker_pause(struct uva__reader *r)
 {
     bool paused;
 
-    reader_acquire(r); /* without RUNNING it may be freed */
+    uva__wakeup_acquire(&r->wakeup); /* without RUNNING it may be freed */
     paused = uva__reader_credit_pause(&r->credit);
     if (paused)
         worker_notify(r);
-    uva__reader_release(r);
+    uva__wakeup_release(&r->wakeup);
     return paused;
 }
 
@@ -566,7 +512,7 @@ static void worker_close(struct uva__reader *r)
         uva__reader_credit_set_closed(&r->credit);
     }
     uva__rt_wake(r->source.rt, &r->wakeup);
-    uva__reader_release(r);
+    uva__wakeup_release(&r->wakeup);
 }
 
 void uva__reader_worker_run(struct uva_job *job)
@@ -616,7 +562,7 @@ static void worker_rescue(struct uva__discard *item)
         worker_close(r);
         uva__rt_job_end(rt); /* of the job that was taken back */
     }
-    uva__reader_release(r);
+    uva__wakeup_release(&r->wakeup);
     uva__rt_job_end(rt);
 }
 
@@ -632,7 +578,7 @@ void uva__reader_worker_give_up(struct uva__reader *r)
         uva__rt_job_end(rt);
         return;
     }
-    reader_acquire(r);
+    uva__wakeup_acquire(&r->wakeup);
     r->rescue.owner = r;
     r->rescue.run = worker_rescue;
     uva__discard_add(rt, &r->rescue);
@@ -655,7 +601,7 @@ void uva__reader_worker_interrupt(struct uva_job *job)
         uva__interrupt_await(&r->interrupt, pause_ms);
         pause_ms = uva__interrupt_next_pause(pause_ms);
     }
-    uva__reader_release(r);
+    uva__wakeup_release(&r->wakeup);
     uva__rt_job_end(rt);
 }
 
@@ -672,7 +618,7 @@ bool uva__reader_worker_cancel(struct uva__reader *r)
     }
     if (!r->can_interrupt || !uva__rt_job_begin(rt))
         return true;
-    reader_acquire(r);
+    uva__wakeup_acquire(&r->wakeup);
     uva__lane_run_uncapped(&rt->jobs, &r->interrupter);
     return true;
 }
