@@ -17,7 +17,7 @@
 #include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/error.h"
-#include "base/memory.h"
+#include "stream/source_kind.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
@@ -36,11 +36,6 @@ struct arrays {
 static struct arrays *arrays_at(struct uva__source *source)
 {
     return uva__container_of(source, struct arrays, source);
-}
-
-static size_t arrays_size(size_t count)
-{
-    return sizeof(struct arrays) + count * sizeof(struct item);
 }
 
 /* ---- the loop: as a source ----------------------------------------------- */
@@ -80,15 +75,11 @@ static void arrays_stop(struct uva__source *source)
         uva_array_release(&a->items[a->taken].array);
 }
 
-static void arrays_leave(struct uva__source *source)
+static void arrays_free(struct uva__source *source,
+                        const struct uva_allocator *allocator)
 {
-    struct arrays *a = arrays_at(source);
-    struct uva__rt *rt = uva__rt_acquire(source->rt);
-
+    (void)allocator;
     arrays_stop(source);
-    uva__source_fini(source);
-    uva__memory_free(&rt->allocator, a, arrays_size(a->count));
-    uva__rt_release(rt);
 }
 
 static const struct uva__source_ops arrays_ops = {
@@ -98,7 +89,7 @@ static const struct uva__source_ops arrays_ops = {
     .pull = arrays_pull,
     .take = arrays_take,
     .stop = arrays_stop,
-    .leave = arrays_leave,
+    .free = arrays_free,
 };
 
 /* ---- making one --------------------------------------------------------- */
@@ -184,17 +175,18 @@ static struct arrays *arrays_new(struct uva__rt *rt, struct ArrowSchema *schema,
                                  struct ArrowDeviceArray *arrays, size_t count,
                                  struct uva_error *error)
 {
-    struct arrays *a = uva__memory_new(&rt->allocator, arrays_size(count));
+    struct uva__source *source = uva__source_new(
+        &arrays_ops, rt, sizeof(struct arrays) + count * sizeof(struct item));
+    struct arrays *a;
 
-    if (a == NULL) {
+    if (source == NULL) {
         (void)uva_error_set(error, ENOMEM, "no memory for %zu arrays", count);
         return NULL;
     }
-    uva__source_init(&a->source, &arrays_ops, rt);
-    uva_schema_move(schema, &a->source.schema);
+    a = arrays_at(source);
+    uva_schema_move(schema, &source->schema);
     if (arrays_take_all(a, arrays, count, error) != 0) {
-        uva__source_fini(&a->source);
-        uva__memory_free(&rt->allocator, a, arrays_size(count));
+        uva__source_release(source);
         return NULL;
     }
     if (count > 0)

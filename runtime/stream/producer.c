@@ -198,7 +198,7 @@ static void producer_end(struct uva__producer *p)
         uva_schema_release(p->output);
     uva__memory_free(&p->rt->allocator, p->output, sizeof(*p->output));
     uva__meter_end(source->meter);
-    source->ops->leave(source);
+    uva__source_leave(source);
 }
 
 /* Puts the memory of the producer into quarantine, on the thread that dropped
@@ -282,6 +282,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
     handler->producer = &p->abi;
     if (p->deadlines != NULL && !p->loop->ahead)
         uva__deadlines_begin(p->deadlines);
+    p->source->started = true;
     p->source->ops->start(p->source);
     if (!producer_is_woken(p))
         uva__producer_wake(p);

@@ -14,8 +14,7 @@
 
 struct uva__source;
 
-/* The functions of a kind of source. All functions but `need`, `above` and
- * `busy_ns` are mandatory. */
+/* The functions of a kind of source. Those that may be NULL state so. */
 struct uva__source_ops {
     const char *name; /* "from_async"... */
     bool sized;       /* it measures its batches */
@@ -33,8 +32,17 @@ struct uva__source_ops {
      * that it has counted in `stopping`. */
     void (*stop)(struct uva__source *source);
     /* The producer has ended and all its tasks are settled: releases the
-     * producer's reference. Possibly without a start. Any thread. */
+     * producer's reference. Possibly without a start. Any thread. NULL: it has
+     * no other work than that, and is counted. */
     void (*leave)(struct uva__source *source);
+    /* Frees what the object owns, but for the common part and its memory, which
+     * are freed afterwards. Any thread. NULL: it owns no more. */
+    void (*free)(struct uva__source *source,
+                 const struct uva_allocator *allocator);
+    /* It was posted: also before its start and after its stop. Its producer
+     * runs afterwards, if it is in use. May release references. NULL: there is
+     * no other work. */
+    void (*posted)(struct uva__source *source);
     /* Its batches are needed from now on, after its producer began ahead: it
      * has the producers above it know. Once, after its start, and not after its
      * stop. NULL: it takes no turn, and no source above it does. */
@@ -76,8 +84,14 @@ struct uva__source {
 
     struct ArrowSchema schema;     /* owns, until the producer moves it out */
     struct uva__metadata metadata; /* owns: the producer's */
+    struct uva__wakeup wakeup;     /* of a counted source: posted when its facts
+                                      change, and counts its users: the producer,
+                                      posts, and others of its kind */
+    size_t size;                   /* of the object around a counted source; 0:
+                                      its `free` frees all of it */
     int64_t ready;                 /* batches that take() would give */
     bool schema_known;             /* it has arrived */
+    bool started;                  /* its producer draws from it */
     bool stopped;                  /* no more batches are wanted */
     bool ended;                    /* no batch follows those */
     bool uses_stream;              /* it uses the consumer's device stream */
@@ -87,7 +101,8 @@ struct uva__source {
     struct uva__share share;     /* of the batches in its window */
 };
 
-/* Sets up the common part, which holds a reference to the rt. */
+/* Sets up the common part, which holds a reference to the rt. For a source that
+ * counts its users itself; the others are made by stream/source_kind.h. */
 void uva__source_init(struct uva__source *source,
                       const struct uva__source_ops *ops, struct uva__rt *rt);
 
@@ -106,6 +121,27 @@ static inline void uva__source_hold(struct uva__source *source, int64_t batches,
 {
     uva__share_hold(&source->share, batches, bytes);
     uva__meter_hold(source->meter, batches, bytes);
+}
+
+/* Counts the users of a counted source; the last release frees it. Thread: any.
+ */
+static inline void uva__source_acquire(struct uva__source *source)
+{
+    uva__wakeup_acquire(&source->wakeup);
+}
+
+static inline void uva__source_release(struct uva__source *source)
+{
+    uva__wakeup_release(&source->wakeup);
+}
+
+/* Releases the reference of its producer. Thread: any. */
+static inline void uva__source_leave(struct uva__source *source)
+{
+    if (source->ops->leave != NULL)
+        source->ops->leave(source);
+    else
+        uva__source_release(source);
 }
 
 /* Frees the memory of the common part, and releases the rt. Thread: any. */

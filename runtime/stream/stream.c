@@ -175,7 +175,7 @@ struct uva_stream *uva__stream_new(struct uva__source *source)
     struct uva_stream *s;
 
     if (label == NULL) {
-        source->ops->leave(source);
+        uva__source_leave(source);
         return stream_static(&without_memory);
     }
     s = stream_init(uva__label_behind(label), source->rt);
@@ -184,7 +184,7 @@ struct uva_stream *uva__stream_new(struct uva__source *source)
     s->tail = uva__producer_new(source);
     if (s->tail != NULL)
         return s;
-    source->ops->leave(source);
+    uva__source_leave(source);
     uva__wakeup_release(&s->wakeup);
     return stream_static(&without_memory);
 }
@@ -260,7 +260,7 @@ int uva__stream_wrap(struct uva_stream *s,
         return uva__stream_fail(s, ENOMEM, "no memory for another stage");
     tail = uva__producer_new(source);
     if (tail == NULL)
-        source->ops->leave(source);
+        uva__source_leave(source);
     s->tail = tail; /* the stage owns the old one now */
     return tail != NULL
                ? 0
