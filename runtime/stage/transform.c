@@ -44,7 +44,7 @@
 #include "stage/output.h"
 #include "stage/parallel.h"
 #include "stage/stage.h"
-#include "stage/stuck_calls.h"
+#include "stage/worker_job.h"
 #include "stream/intake.h"
 #include "stream/slots.h"
 #include "stream/stream_impl.h"
@@ -81,10 +81,9 @@ struct transform {
     struct uva_transform options; /* owns its ctx */
     struct uva__output output;    /* the schemas */
     struct uva__transform_kind kind;
-    bool sizes_hold;    /* inputs were measured, and extraction does not change
-                           them */
-    struct uva_job job; /* a run on a worker */
-    uint64_t submitted_ns; /* when that was; 0: not timed */
+    bool sizes_hold; /* inputs were measured, and extraction does not change
+                        them */
+    struct uva__worker_job job; /* a run on a worker */
 
     struct {                     /* the run's alone, but for `input` */
         struct uva__task *input; /* the first of `inputs`, from when a run takes
@@ -108,11 +107,10 @@ struct transform {
     struct uva__lock lock;
     struct {
         struct progress now;
-        int64_t ordinal;               /* of the next result */
-        bool input_ended;              /* no input follows */
-        bool flush;                    /* rows were kept for too long */
-        struct uva__failure failure;   /* FAILED; LOST has a code alone */
-        struct uva__stuck_calls calls; /* runs on workers */
+        int64_t ordinal;             /* of the next result */
+        bool input_ended;            /* no input follows */
+        bool flush;                  /* rows were kept for too long */
+        struct uva__failure failure; /* FAILED; LOST has a code alone */
     } locked;
 };
 
@@ -440,27 +438,13 @@ static void run_steps(struct transform *t)
         run_step(t, step);
 }
 
-static void transform_job(struct uva_job *job)
+static bool transform_work(struct uva__worker_job *job)
 {
     struct transform *t = uva__container_of(job, struct transform, job);
-    struct uva__rt *rt = t->stage.source.rt;
-    struct uva__meter *meter = t->stage.source.meter;
-    bool counts;
 
-    transform_lock(t);
-    counts = uva__stuck_calls_enter(&t->locked.calls);
-    transform_unlock(t);
-    uva__meter_run_begin(meter, t->submitted_ns);
     run_steps(t);
-    uva__meter_run_end(meter);
-    if (counts) {
-        transform_lock(t);
-        uva__stuck_calls_leave(&t->locked.calls, &rt->stats);
-        transform_unlock(t);
-    }
-    uva__meter_wake(meter, &t->stage.wakeup);
-    uva__stage_release(&t->stage);
-    uva__rt_job_end(rt);
+    uva__meter_wake(t->stage.source.meter, &t->stage.wakeup);
+    return false;
 }
 
 /* ---- the loop: as a handler --------------------------------------------- */
@@ -501,12 +485,7 @@ static void transform_run(struct transform *t)
         uva__meter_enter(source->meter, false);
         return;
     }
-    uva__stage_acquire(&t->stage);
-    t->job.priority = source->producer->priority;
-    if (uva__rt_job_begin(source->rt))
-        uva__meter_submit(source->meter, UVA_LANE_COMPUTE, &t->job,
-                          &t->submitted_ns);
-    else
+    if (!uva__worker_job_submit(&t->job))
         UVA__UNREACHABLE("a running stage keeps the workers alive");
 }
 
@@ -714,20 +693,6 @@ static struct uva__task *transform_take(struct uva__source *source)
     return task;
 }
 
-/* No run is waited for any more: its thread may be written off. */
-static void transform_give_up(struct transform *t)
-{
-    struct uva__rt *rt = t->stage.source.rt;
-
-    transform_lock(t);
-    uva__stuck_calls_abandon(&t->locked.calls, &rt->stats);
-    transform_unlock(t);
-    if (!uva__rt_job_begin(rt))
-        return;
-    (void)uva__lane_give_up(&rt->jobs, UVA_LANE_COMPUTE, &t->job);
-    uva__rt_job_end(rt);
-}
-
 static void transform_stop(struct uva__source *source)
 {
     struct transform *t = transform_at(source);
@@ -753,7 +718,7 @@ static void transform_stop(struct uva__source *source)
     uva__kept_drop(&last.results, source);
     run_end_input(t, input);
     if (last.phase == RUNNING)
-        transform_give_up(t);
+        uva__worker_job_give_up(&t->job);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -778,7 +743,7 @@ static void transform_init(struct uva__stage *stage,
     uva__intake_init(&t->loop.in, &setup->window);
     t->sizes_hold = above->source->sized && !above->lazy;
     t->loop.timer.fire = transform_expire;
-    t->job.run = transform_job;
+    uva__worker_job_init(&t->job, stage, transform_work);
     stage->source.name = t->kind.name;
 }
 
