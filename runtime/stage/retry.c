@@ -37,15 +37,11 @@ struct retry {
                                  the next delay */
     bool device_data;         /* the first stream waits for events of devices */
     struct ArrowSchema schema; /* owns: the one passed on, to compare with */
-    struct uva__kept kept;     /* batches */
     int64_t ordinal;           /* of the next batch */
     int64_t passed, rows;      /* passed on so far */
     int32_t attempt;           /* number of streams that were asked for */
-    int64_t requested;         /* batches requested above that have not come */
-    bool known;                /* the schema of this attempt has come */
     bool final;                /* a failure now is the stream's */
-    bool waits;                /* for the timer */
-    struct uva__timer timer;   /* of the delay */
+    bool waits;                /* for the timer of the stage */
     struct uva__open_object object; /* tracked during a delay */
 };
 
@@ -114,19 +110,7 @@ static int retry_schema(struct uva__stage *stage, struct ArrowSchema *schema,
         r->final = true;
     else if (!stage->source.schema_known)
         code = retry_take_schema(r, schema);
-    r->known = code == 0;
     return code;
-}
-
-/* Without memory for a batch the attempt has failed. */
-static void retry_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
-                       const char *metadata)
-{
-    struct retry *r = retry_of(stage);
-
-    r->requested--;
-    uva__stage_keep(stage, &r->kept, task, metadata);
-    stage->source.ready = r->kept.count;
 }
 
 /* ---- another attempt ---------------------------------------------------- */
@@ -154,8 +138,7 @@ static int attempt_check(const struct retry *r, struct uva_stream *stream,
 static void attempt_open(struct retry *r, struct uva_stream *stream)
 {
     uva__atomic64_exchange(&stream->state, UVA__STREAM_GIVEN);
-    r->known = false;
-    r->requested = 0;
+    r->stage.in.requested = 0;
     uva__inlet_reopen(&r->stage.inlet, stream);
     uva__stage_start(&r->stage.source);
 }
@@ -206,7 +189,7 @@ static void delay_end(struct retry *r)
         return;
     r->waits = false;
     uva__meter_block(r->stage.source.meter, UVA_WAITING_NONE);
-    uva__timer_stop(r->stage.source.rt, &r->timer);
+    uva__timer_stop(r->stage.source.rt, &r->stage.timer);
     uva__loop_untrack(r->stage.source.rt, &r->object);
 }
 
@@ -227,7 +210,7 @@ static void delay_give_up(struct uva__open_object *object)
 
 static void delay_over(struct uva__timer *timer)
 {
-    struct retry *r = uva__container_of(timer, struct retry, timer);
+    struct retry *r = uva__container_of(timer, struct retry, stage.timer);
     struct uva_outcome failed = {.end = UVA_END_FAILED, .batches = r->passed};
     struct uva_stream *stream;
 
@@ -262,7 +245,7 @@ static void delay_begin(struct retry *r)
     r->waits = true;
     uva__meter_block(r->stage.source.meter, UVA_WAITING_TIME);
     uva__loop_track(r->stage.source.rt, &r->object);
-    uva__timer_start(r->stage.source.rt, &r->timer, delay_next_ms(r));
+    uva__timer_start(r->stage.source.rt, &r->stage.timer, delay_next_ms(r));
 }
 
 /* ---- as a source -------------------------------------------------------- */
@@ -300,24 +283,19 @@ static void retry_conclude(struct retry *r)
 static void retry_pull(struct uva__source *source, int64_t demand)
 {
     struct retry *r = retry_at(source);
-    const int64_t n = demand - source->ready - r->requested;
 
-    uva__source_hold(source, r->kept.count, r->kept.bytes);
+    uva__intake_account(&r->stage.in, source);
     if (source->failure.code != 0)
         return;
     retry_conclude(r);
-    if (!r->known || n <= 0)
-        return;
-    r->requested += n;
-    uva__inlet_request(&r->stage.inlet, n);
+    uva__stage_request(&r->stage, demand, INT64_MAX);
 }
 
 static struct uva__task *retry_take(struct uva__source *source)
 {
     struct retry *r = retry_at(source);
-    struct uva__task *task = uva__kept_pop(&r->kept);
+    struct uva__task *task = uva__stage_take(source);
 
-    source->ready--;
     task->info.ordinal = r->ordinal++;
     r->passed++;
     r->rows += task->array.array.length;
@@ -326,11 +304,7 @@ static struct uva__task *retry_take(struct uva__source *source)
 
 static void retry_stop(struct uva__source *source)
 {
-    struct retry *r = retry_at(source);
-
-    delay_end(r);
-    uva__kept_drop(&r->kept, source);
-    uva__source_hold(source, 0, 0);
+    delay_end(retry_at(source));
     uva__stage_stop(source);
 }
 
@@ -348,7 +322,7 @@ static void retry_init(struct uva__stage *stage,
     if (r->options.delay_ms == 0)
         r->options.delay_ms = DELAY_MS;
     r->device_data = setup->stream->device_data;
-    r->timer.fire = delay_over;
+    stage->timer.fire = delay_over;
     r->object.abort = delay_abort;
     r->object.drain = delay_give_up;
 }
@@ -394,7 +368,7 @@ int uva_stream_retry(struct uva_stream *stream, const struct uva_retry *options)
         .source = {UVA__STAGE_RELAYS(retry_stop), .name = "retry",
                    .pull = retry_pull, .take = retry_take},
         .schema = retry_schema,
-        .task = retry_task,
+        .task = uva__stage_keep,
         .free = retry_free,
     };
 

@@ -97,11 +97,14 @@ void uva__stage_start(struct uva__source *source)
 
 void uva__stage_stop(struct uva__source *source)
 {
-    struct uva__inlet *inlet = &uva__stage_of(source)->inlet;
+    struct uva__stage *stage = uva__stage_of(source);
 
+    uva__timer_stop(source->rt, &stage->timer);
     source->ready = 0;
-    uva__inlet_quit(inlet);
-    uva__inlet_await(inlet, source);
+    uva__kept_drop(&stage->ready, source);
+    uva__source_hold(source, 0, 0);
+    uva__inlet_quit(&stage->inlet);
+    uva__inlet_await(&stage->inlet, source);
 }
 
 const struct uva__source *uva__stage_above(const struct uva__source *source)
@@ -125,14 +128,57 @@ void uva__stage_leave(struct uva__source *source)
 
 /* ---- batches that are kept ---------------------------------------------- */
 
-void uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
-                     struct ArrowAsyncTask *task, const char *metadata)
+struct uva__task *uva__stage_extract(struct uva__stage *stage,
+                                     struct ArrowAsyncTask *task,
+                                     const char *metadata)
 {
-    struct uva__task *slot = uva__kept_take_in(
-        &stage->inlet, stage->source.producer, task, metadata, UVA__KEPT_BATCH);
+    uva__intake_come(&stage->in);
+    return uva__kept_take_in(&stage->inlet, stage->source.producer, task,
+                             metadata, UVA__KEPT_BATCH);
+}
 
-    if (slot != NULL)
-        uva__kept_push(kept, slot);
+void uva__stage_keep(struct uva__stage *stage, struct ArrowAsyncTask *task,
+                     const char *metadata)
+{
+    struct uva__task *slot = uva__stage_extract(stage, task, metadata);
+
+    if (slot == NULL)
+        return;
+    uva__intake_put(&stage->in, slot->info.bytes);
+    uva__kept_push(&stage->ready, slot);
+    stage->source.ready++;
+}
+
+void uva__stage_request(struct uva__stage *stage, int64_t demand, int64_t first)
+{
+    int64_t n;
+
+    if (!uva__inlet_is_open(&stage->inlet))
+        return;
+    n = uva__intake_request(&stage->in, demand, first);
+    if (n > 0)
+        uva__inlet_request(&stage->inlet, n);
+}
+
+void uva__stage_pull(struct uva__source *source, int64_t demand)
+{
+    struct uva__stage *stage = uva__stage_of(source);
+
+    uva__intake_account(&stage->in, source);
+    if (stage->in.held == source->ready)
+        uva__inlet_conclude(&stage->inlet, source);
+    if (source->failure.code == 0)
+        uva__stage_request(stage, demand, INT64_MAX);
+}
+
+struct uva__task *uva__stage_take(struct uva__source *source)
+{
+    struct uva__stage *stage = uva__stage_of(source);
+    struct uva__task *slot = uva__kept_pop(&stage->ready);
+
+    source->ready--;
+    uva__intake_leave(&stage->in, slot->info.bytes);
+    return slot;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -181,12 +227,23 @@ static void stage_free(struct uva__wakeup *wakeup)
 
 /* ---- making one --------------------------------------------------------- */
 
+static void stage_expire(struct uva__timer *timer)
+{
+    struct uva__stage *stage =
+        uva__container_of(timer, struct uva__stage, timer);
+
+    uva__producer_wake(stage->source.producer);
+}
+
 static void stage_init(struct uva__stage *stage,
                        const struct uva__stage_kind *kind,
                        struct uva__producer *above)
 {
     static const struct uva__wakeup_ops wakeup_ops = {stage_on_wakeup,
                                                       stage_free};
+    static const struct uva_window follows = {.batches = INT32_MAX,
+                                              .bytes = INT64_MAX,
+                                              .refill = UVA__WINDOW_FOLLOWS};
 
     uva__source_init(&stage->source, &kind->source, above->rt);
     stage->source.label = uva__label_acquire(above->source->label);
@@ -194,6 +251,8 @@ static void stage_init(struct uva__stage *stage,
     stage->source.device_type = above->source->device_type;
     stage->kind = kind;
     uva__inlet_init(&stage->inlet, &inlet_ops, above);
+    uva__intake_init(&stage->in, &follows);
+    stage->timer.fire = stage_expire;
     uva__wakeup_init(&stage->wakeup, &wakeup_ops, 1);
 }
 
@@ -217,6 +276,8 @@ static struct uva__source *stage_wrap(struct uva__producer *above,
         return NULL;
     stage->size = size;
     stage_init(stage, kind, above);
+    if (kind->options.window != 0)
+        stage->in.window = making->setup->window;
     *making->taken = kind->copy != 0;
     if (kind->copy != 0)
         memcpy((char *)stage + kind->copy, making->setup->options,

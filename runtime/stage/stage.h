@@ -7,6 +7,7 @@
 #define UVA_STAGE_STAGE_H
 
 #include "stream/inlet.h"
+#include "stream/intake.h"
 #include "stream/kept.h"
 #include "stream/options.h"
 
@@ -70,6 +71,11 @@ struct uva__stage {
                                            source, the inlet, workers and posts:
                                            runs the producer below */
     size_t size;                        /* of its object */
+    struct uva__intake in;              /* the window of the options; without
+                                           one, requests are passed on */
+    struct uva__kept ready;             /* batches to be passed on */
+    struct uva__timer timer;            /* runs the producer below, until the
+                                           stop; or as the stage sets it up */
     ArrowDeviceType output_type;        /* of its batches; 0: unchanged */
 };
 
@@ -100,9 +106,10 @@ struct uva__stage *uva__stage_of(struct uva__source *source);
 void uva__stage_acquire(struct uva__stage *stage);
 void uva__stage_release(struct uva__stage *stage);
 
-/* The functions of uva__source_ops that relay: begins the inlet; stops it;
- * releases the reference of the source; passes on that batches are needed;
- * gives the source above, until the inlet is released. */
+/* The functions of uva__source_ops that relay: begins the inlet; stops it and
+ * the timer, and discards the batches that are ready; releases the reference of
+ * the source; passes on that batches are needed; gives the source above, until
+ * the inlet is released. */
 void uva__stage_start(struct uva__source *source);
 void uva__stage_stop(struct uva__source *source);
 void uva__stage_leave(struct uva__source *source);
@@ -119,9 +126,27 @@ const struct uva__source *uva__stage_above(const struct uva__source *source);
 int uva__stage_pass_schema(struct uva__stage *stage,
                            struct ArrowSchema *schema);
 
-/* Extracts `task`, and keeps the batch. Without memory for it the inlet fails;
- * if the extraction fails, the producer above reports why. */
-void uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
-                     struct ArrowAsyncTask *task, const char *metadata);
+/* Extracts a task that has come, and gives its batch in a slot, which is not
+ * counted as held so far. NULL: there is none, as for uva__kept_take_in(). */
+struct uva__task *uva__stage_extract(struct uva__stage *stage,
+                                     struct ArrowAsyncTask *task,
+                                     const char *metadata);
+
+/* The same, and makes the batch ready; for uva__stage_kind.task of a stage that
+ * passes batches on as they come. */
+void uva__stage_keep(struct uva__stage *stage, struct ArrowAsyncTask *task,
+                     const char *metadata);
+
+/* Requests above as far as the window allows for `demand`, once the schema is
+ * known; `first` as for uva__intake_request(). */
+void uva__stage_request(struct uva__stage *stage, int64_t demand,
+                        int64_t first);
+
+/* For uva__source_ops.pull: states what is held, has the end follow once all
+ * batches are ready, and requests. */
+void uva__stage_pull(struct uva__source *source, int64_t demand);
+
+/* For uva__source_ops.take: gives the oldest batch that is ready. */
+struct uva__task *uva__stage_take(struct uva__source *source);
 
 #endif

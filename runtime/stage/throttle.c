@@ -11,7 +11,6 @@
  * Each rate has the time at which all passed batches will have been paid for. A
  * batch goes on when its own price does not move that time further than a burst
  * away, or without a debt. */
-#include <assert.h>
 #include <errno.h>
 
 #include "base/clock.h"
@@ -37,10 +36,6 @@ struct throttle {
     struct rate batches, bytes; /* the limits */
     struct uva__output output;  /* to measure with */
     struct uva__kept waiting;   /* batches that came too early */
-    struct uva__kept ready;     /* batches to be passed on */
-    int64_t requested;          /* batches requested above that have not come */
-    int64_t largest;            /* size of the largest batch so far */
-    struct uva__timer timer;    /* until the next batch may be passed on */
 };
 
 static struct throttle *throttle_of(struct uva__stage *stage)
@@ -110,17 +105,13 @@ static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
                           const char *metadata)
 {
     struct throttle *t = throttle_of(stage);
-    struct uva__task *batch = uva__kept_take_in(
-        &stage->inlet, stage->source.producer, task, metadata, UVA__KEPT_BATCH);
+    struct uva__task *batch = uva__stage_extract(stage, task, metadata);
 
-    t->requested--;
-    assert(t->requested >= 0);
     if (batch == NULL)
         return;
     if (t->bytes.per_s > 0)
         batch_measure(t, batch);
-    if (batch->info.bytes > t->largest)
-        t->largest = batch->info.bytes;
+    uva__intake_put(&stage->in, batch->info.bytes);
     uva__kept_push(&t->waiting, batch);
 }
 
@@ -129,10 +120,9 @@ static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
 /* When the oldest batch that waits may be passed on. */
 static uint64_t throttle_due(const struct throttle *t)
 {
-    const struct uva__task *first =
-        uva__container_of(t->waiting.tasks.head, struct uva__task, link);
     const uint64_t batch = rate_due(&t->batches, 1);
-    const uint64_t bytes = rate_due(&t->bytes, first->info.bytes);
+    const uint64_t bytes =
+        rate_due(&t->bytes, uva__kept_first(&t->waiting)->info.bytes);
 
     return batch > bytes ? batch : bytes;
 }
@@ -152,77 +142,44 @@ static void throttle_admit(struct throttle *t)
         batch = uva__kept_pop(&t->waiting);
         rate_pay(&t->batches, 1, now_ns);
         rate_pay(&t->bytes, batch->info.bytes, now_ns);
-        uva__kept_push(&t->ready, batch);
+        uva__kept_push(&t->stage.ready, batch);
     }
-    t->stage.source.ready = t->ready.count;
+    t->stage.source.ready = t->stage.ready.count;
     if (t->waiting.count > 0)
-        uva__timer_start_sooner(rt, &t->timer,
+        uva__timer_start_sooner(rt, &t->stage.timer,
                                 (int64_t)((due_ns - now_ns) / 1000000) + 1);
 }
 
-static void throttle_expire(struct uva__timer *timer)
+/* How many batches are one burst, as far as sizes are known. */
+static int64_t throttle_burst(const struct throttle *t)
 {
-    struct throttle *t = uva__container_of(timer, struct throttle, timer);
-
-    uva__producer_wake(t->stage.source.producer);
-}
-
-/* The end, or a failure, follows the batches that wait. */
-static void throttle_conclude(struct throttle *t)
-{
-    if (t->waiting.count == 0)
-        uva__inlet_conclude(&t->stage.inlet, &t->stage.source);
-}
-
-/* Requests no more than one burst of the demand. */
-static void throttle_request(struct throttle *t, int64_t demand)
-{
-    const int64_t used = t->waiting.count + t->requested;
+    const int64_t largest = t->stage.in.largest;
     const int64_t by_batches = rate_burst(&t->batches, 1);
     const int64_t by_bytes =
-        rate_burst(&t->bytes, t->largest > 0 ? t->largest : INT64_MAX);
-    int64_t n = by_batches < by_bytes ? by_batches : by_bytes;
+        rate_burst(&t->bytes, largest > 0 ? largest : INT64_MAX);
 
-    if (n > demand - t->ready.count)
-        n = demand - t->ready.count;
-    n -= used;
-    if (n <= 0)
-        return;
-    t->requested += n;
-    uva__inlet_request(&t->stage.inlet, n);
+    return by_batches < by_bytes ? by_batches : by_bytes;
 }
 
+/* Beside the batches that are ready no more than one burst is requested. */
 static void throttle_pull(struct uva__source *source, int64_t demand)
 {
     struct throttle *t = throttle_at(source);
+    int64_t burst;
 
-    if (!uva__output_prepare(&t->output, source, NULL, NULL)) {
-        throttle_conclude(t);
-        return;
-    }
+    (void)uva__output_prepare(&t->output, source, NULL, NULL);
     throttle_admit(t);
-    uva__source_hold(source, t->waiting.count + t->ready.count,
-                     t->waiting.bytes + t->ready.bytes);
     uva__meter_block(source->meter, t->waiting.count > 0 ? UVA_WAITING_TIME
                                                          : UVA_WAITING_NONE);
-    throttle_conclude(t);
-    throttle_request(t, demand);
-}
-
-static struct uva__task *throttle_take(struct uva__source *source)
-{
-    source->ready--;
-    return uva__kept_pop(&throttle_at(source)->ready);
+    burst = throttle_burst(t);
+    uva__stage_pull(source, demand - source->ready > burst
+                                ? burst + source->ready
+                                : demand);
 }
 
 static void throttle_stop(struct uva__source *source)
 {
-    struct throttle *t = throttle_at(source);
-
-    uva__timer_stop(source->rt, &t->timer);
-    uva__kept_drop(&t->waiting, source);
-    uva__kept_drop(&t->ready, source);
-    uva__source_hold(source, 0, 0);
+    uva__kept_drop(&throttle_at(source)->waiting, source);
     uva__stage_stop(source);
 }
 
@@ -236,7 +193,6 @@ static void throttle_init(struct uva__stage *stage,
 
     t->batches.per_s = options->batches_per_s;
     t->bytes.per_s = options->bytes_per_s;
-    t->timer.fire = throttle_expire;
 }
 
 static void throttle_free(struct uva__stage *stage,
@@ -273,7 +229,7 @@ int uva_stream_throttle(struct uva_stream *stream,
         .check = throttle_check,
         .init = throttle_init,
         .source = {UVA__STAGE_RELAYS(throttle_stop), .name = "throttle",
-                   .pull = throttle_pull, .take = throttle_take},
+                   .pull = throttle_pull, .take = uva__stage_take},
         .task = throttle_task,
         .free = throttle_free,
     };

@@ -45,6 +45,7 @@ static int inlet_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     assert(inlet->state == UVA__INLET_RUNNING); /* or it was aborted */
     uva__error_begin(&error);
     code = inlet->ops->schema(inlet, schema, &error);
+    inlet->known = code == 0;
     uva_schema_release(schema); /* if it was not moved. Clauses: AH-06. */
     if (code != 0)
         uva__failure_set(&inlet->failure, allocator_of(inlet), code, &error,
@@ -130,6 +131,7 @@ void uva__inlet_init(struct uva__inlet *inlet, const struct uva__inlet_ops *ops,
 {
     inlet->ops = ops;
     inlet->state = UVA__INLET_IDLE;
+    inlet->known = false;
     inlet->rt = above->rt;
     inlet->above = above;
     inlet->handler.on_schema = inlet_on_schema;

@@ -57,6 +57,7 @@ struct uva__inlet {
     struct uva__source *stopping; /* the source of which the stop waits for the
                                      release; or NULL */
     enum uva__inlet_state state;
+    bool known;                  /* the owner has taken the schema */
     struct uva__failure failure; /* why not all batches come; code 0: no
                                     failure */
 };
@@ -91,6 +92,13 @@ bool uva__inlet_is_cancelled(struct uva__inlet *inlet);
 /* Makes an inlet that is RELEASED an idle one again, without a failure: takes
  * the tail of `stream`, which is GIVEN, and the reference to it. */
 void uva__inlet_reopen(struct uva__inlet *inlet, struct uva_stream *stream);
+
+/* Whether batches may be requested, and will come. */
+static inline bool uva__inlet_is_open(const struct uva__inlet *inlet)
+{
+    return inlet->known && inlet->state == UVA__INLET_RUNNING &&
+           inlet->failure.code == 0;
+}
 
 /* Requests `n` more batches, 1 or more, unless no more come. */
 static inline void uva__inlet_request(struct uva__inlet *inlet, int64_t n)

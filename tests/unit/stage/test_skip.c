@@ -15,9 +15,7 @@ struct skip_options {
 
 struct skip {
     struct uva__stage stage; /* first */
-    struct uva__kept kept;   /* batches to be passed on */
     int64_t left;            /* batches still to be left out */
-    int64_t requested;       /* batches requested that have not come */
 };
 
 static struct skip *skip_of(struct uva__stage *stage)
@@ -37,40 +35,21 @@ static void skip_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
 {
     struct skip *s = skip_of(stage);
 
-    s->requested--;
-    if (s->left > 0) {
-        s->left--;
-        uva__task_drop(task);
-    } else {
-        uva__stage_keep(stage, &s->kept, task, metadata);
+    if (s->left == 0) {
+        uva__stage_keep(stage, task, metadata);
+        return;
     }
-    stage->source.ready = s->kept.count;
+    s->left--;
+    uva__intake_come(&stage->in);
+    uva__task_drop(task);
 }
 
+/* The batches to be left out are requested beside the demand. */
 static void skip_pull(struct uva__source *source, int64_t demand)
 {
-    struct skip *s = skip_of(uva__stage_of(source));
-    const int64_t n = demand + s->left - s->kept.count - s->requested;
+    const struct skip *s = skip_of(uva__stage_of(source));
 
-    uva__source_hold(source, s->kept.count, s->kept.bytes);
-    uva__inlet_conclude(&s->stage.inlet, source);
-    if (!source->schema_known || demand == 0 || n <= 0)
-        return;
-    s->requested += n;
-    uva__inlet_request(&s->stage.inlet, n);
-}
-
-static struct uva__task *skip_take(struct uva__source *source)
-{
-    source->ready--;
-    return uva__kept_pop(&skip_of(uva__stage_of(source))->kept);
-}
-
-static void skip_stop(struct uva__source *source)
-{
-    uva__kept_drop(&skip_of(uva__stage_of(source))->kept, source);
-    uva__source_hold(source, 0, 0);
-    uva__stage_stop(source);
+    uva__stage_pull(source, demand > 0 ? demand + s->left : 0);
 }
 
 static int skip_add(struct uva_stream *stream,
@@ -83,8 +62,8 @@ static int skip_add(struct uva_stream *stream,
         .size = sizeof(struct skip),
         .needs = UVA__STAGE_CHEAP,
         .init = skip_init,
-        .source = {UVA__STAGE_RELAYS(skip_stop), .name = "skip",
-                   .pull = skip_pull, .take = skip_take},
+        .source = {UVA__STAGE_RELAYS(uva__stage_stop), .name = "skip",
+                   .pull = skip_pull, .take = uva__stage_take},
         .task = skip_task,
     };
 
