@@ -35,7 +35,7 @@ struct uva__rt_data {
 enum uva__rt_data_kind {
     UVA__RT_DATA_CHECKS,   /* checks in quarantine: stream/check_hop.c */
     UVA__RT_DATA_DISCARDS, /* the discard queue: stream/discard_queue.c */
-    UVA__RT_DATA_DRIVEN,   /* handlers in use: sink/driven_handlers.c */
+    UVA__RT_DATA_DRIVEN,   /* handlers in use: sink/drive.c */
     UVA__RT_DATA_SLOTS,    /* tasks and producers: stream/slots.c */
     UVA__RT_DATA_KINDS
 };

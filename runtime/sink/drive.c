@@ -21,7 +21,6 @@
 #include "base/memory.h"
 #include "base/time_limits.h"
 #include "loop/loop.h"
-#include "sink/driven_handlers.h"
 #include "sink/handler_proxy.h"
 #include "sink/sink.h"
 #include "uvarrow/arrow.h"
@@ -31,28 +30,115 @@ struct drive_start {
     struct ArrowAsyncDeviceStreamHandler *handler;
 };
 
+enum drive_phase {
+    DRIVE_RUNS,
+    DRIVE_RELEASED, /* the producer has released the handler, or its proxy */
+    DRIVE_DONE      /* on_done was called */
+};
+
 struct drive {
-    struct uva__sink sink;             /* first */
-    struct uva__driven_handler driven; /* among the handlers in use */
-    struct uva__producer *producer;    /* counts, once begun */
+    struct uva__sink sink;          /* first */
+    struct drive *next;             /* borrows: with a handler in use; under
+                                       its lock */
+    struct uva__producer *producer; /* counts, once begun */
     struct drive_start options;
     struct uva_stream *stream;        /* borrows: it owns us */
     struct uva__handler_proxy *proxy; /* owns; NULL: the handler is called on
                                          the loop */
     struct uva__timer close_timer;    /* with `proxy`, when closing */
-    bool aborted;                     /* the owner has cancelled */
-    bool revoked;                     /* after a drop */
-    bool released;                    /* by the producer */
-    bool done;                        /* on_done was called */
-    bool emptied;                     /* the handler has no task any more */
-    int64_t lost;                     /* tasks that a close has revoked */
-    struct uva_outcome outcome;       /* once released */
-    struct uva__metadata metadata;    /* owns: of the outcome */
+    enum drive_phase phase;
+    bool aborted;                  /* the owner has cancelled */
+    bool revoked;                  /* after a drop */
+    bool emptied;                  /* the handler has no task any more */
+    int64_t lost;                  /* tasks that a close has revoked */
+    struct uva_outcome outcome;    /* once released */
+    struct uva__metadata metadata; /* owns: of the outcome */
 };
 
 static struct drive *drive_at(struct uva_stream *stream)
 {
     return uva__container_of(stream->sink, struct drive, sink);
+}
+
+/* ---- the handlers in use ------------------------------------------------ */
+
+/* A handler belongs to one stream of a runtime until it is released. */
+struct handlers_in_use {
+    struct uva__rt_data data; /* first: with the function that frees it */
+    struct uva__lock lock;
+    struct {
+        struct drive *first; /* borrows */
+    } locked;
+};
+
+static void handlers_free(struct uva__rt *rt, struct uva__rt_data *data)
+{
+    uva__memory_free(&rt->allocator, data, sizeof(struct handlers_in_use));
+}
+
+static struct uva__rt_data *handlers_new(struct uva__rt *rt)
+{
+    struct handlers_in_use *handlers =
+        uva__memory_new(&rt->allocator, sizeof(*handlers));
+
+    if (handlers == NULL)
+        return NULL;
+    handlers->data.free = handlers_free;
+    return &handlers->data;
+}
+
+/* NULL without memory, unless they were there before. */
+static struct handlers_in_use *handlers_of(struct uva__rt *rt)
+{
+    return (void *)uva__rt_get_data(rt, UVA__RT_DATA_DRIVEN, handlers_new);
+}
+
+/* Where the drive of `handler` is linked, or the end of the list. */
+static struct drive **handlers_find_locked(struct handlers_in_use *handlers,
+                                           const void *handler)
+{
+    struct drive **at = &handlers->locked.first;
+
+    while (*at != NULL && (*at)->options.handler != handler)
+        at = &(*at)->next;
+    return at;
+}
+
+/* 0; ENOMEM; EBUSY if a stream drives the handler already. Clauses: AH-29. */
+static int drive_claim(struct drive *d)
+{
+    struct handlers_in_use *handlers = handlers_of(d->stream->rt);
+    struct drive **at;
+    bool in_use;
+
+    if (handlers == NULL)
+        return ENOMEM;
+    uva__lock_take(&handlers->lock);
+    at = handlers_find_locked(handlers, d->options.handler);
+    in_use = *at != NULL;
+    if (!in_use)
+        *at = d;
+    uva__lock_drop(&handlers->lock);
+    return in_use ? EBUSY : 0;
+}
+
+/* The handler is about to be released, and may be used again inside its
+ * release. */
+static void drive_disclaim(void *ctx)
+{
+    struct drive *d = ctx;
+    struct handlers_in_use *handlers =
+        (void *)uva__atomic_ptr_load(&d->stream->rt->data[UVA__RT_DATA_DRIVEN]);
+
+    struct drive **at;
+
+    if (handlers == NULL)
+        return;
+    uva__lock_take(&handlers->lock);
+    at = handlers_find_locked(handlers, d->options.handler);
+    if (*at == d)
+        *at = d->next;
+    uva__lock_drop(&handlers->lock);
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -87,7 +173,7 @@ static void drive_report_extracted(struct drive *d)
 {
     struct uva_stream *stream = d->stream;
 
-    if (!d->done || !d->emptied)
+    if (d->phase != DRIVE_DONE || !d->emptied)
         return;
     uva__point_instant(&stream->label->consumer, "extracted", d->lost);
     if (d->options.user.on_extracted != NULL && !stream->loop.silent)
@@ -100,8 +186,8 @@ static void drive_finish(struct drive *d)
     struct uva_stream *stream = d->stream;
     struct uva_error unnamed;
 
-    assert(!d->done);
-    d->done = true;
+    assert(d->phase == DRIVE_RELEASED);
+    d->phase = DRIVE_DONE;
     uva__timer_stop(stream->rt, &d->close_timer);
     if (d->proxy != NULL)
         drive_abandon(d);
@@ -133,8 +219,7 @@ static enum uva_end end_of(const struct uva__producer *p,
     return UVA_END_FAILED;
 }
 
-/* The outcome is read before the handler is released, since the handler may be
- * used again from inside its release. */
+/* The outcome is read before the release. */
 static void drive_releasing(void *ctx)
 {
     struct drive *d = ctx;
@@ -149,14 +234,14 @@ static void drive_releasing(void *ctx)
     if (uva__metadata_copy(&stream->rt->allocator, metadata, &d->metadata) == 0)
         d->outcome.metadata = d->metadata.block;
     if (d->proxy == NULL)
-        uva__driven_handlers_remove(stream->rt, &d->driven);
+        drive_disclaim(d);
 }
 
 static void drive_released(void *ctx)
 {
     struct drive *d = ctx;
 
-    d->released = true;
+    d->phase = DRIVE_RELEASED;
     if (d->proxy == NULL)
         drive_finish(d);
 }
@@ -193,9 +278,9 @@ static void drive_begin(struct uva_stream *stream)
     uva__producer_acquire(stream->tail);
     d->producer = stream->tail;
     if (d->proxy != NULL)
-        uva__handler_proxy_begin(d->proxy, &relayed, d);
+        uva__handler_proxy_begin(d->proxy, &relayed);
     else
-        uva__producer_begin_driving(stream->tail, d->driven.handler, &direct,
+        uva__producer_begin_driving(stream->tail, d->options.handler, &direct,
                                     d);
 }
 
@@ -215,7 +300,7 @@ static void drive_expire(struct uva__timer *timer)
 {
     struct drive *d = uva__container_of(timer, struct drive, close_timer);
 
-    if (d->released)
+    if (d->phase == DRIVE_RELEASED)
         drive_finish(d);
     else
         uva__timer_start(d->stream->rt, timer, UVA__LIMIT_CALLBACK_MS);
@@ -232,9 +317,9 @@ static void drive_on_wakeup(struct uva_stream *stream)
             uva__handler_proxy_cut(d->proxy);
         uva__producer_revoke(d->producer);
     }
-    if (d->done)
+    if (d->phase == DRIVE_DONE)
         return;
-    if (why != NULL && !d->aborted && !d->released)
+    if (why != NULL && !d->aborted && d->phase == DRIVE_RUNS)
         drive_abort(d, why);
     if (d->proxy == NULL)
         return;
@@ -248,8 +333,7 @@ static void drive_free(struct uva_stream *stream)
 {
     struct drive *d = drive_at(stream);
 
-    if (d->driven.handler != NULL)
-        uva__driven_handlers_remove(stream->rt, &d->driven);
+    drive_disclaim(d);
     uva__handler_proxy_free(d->proxy);
     if (d->producer != NULL)
         uva__producer_release(d->producer);
@@ -280,33 +364,29 @@ static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
     return uva__metadata_copy(allocator, metadata, &tail->loop->metadata);
 }
 
-/* 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN; EBUSY if a stream drives the
- * handler already. */
+/* 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN; EBUSY. */
 static int drive_prepare(struct drive *d)
 {
     struct uva_stream *stream = d->stream;
-    int code = uva__driven_handlers_ensure(stream->rt);
+    int code = 0;
 
-    if (code != 0)
-        return code;
-    d->driven.handler = d->options.handler;
     if (d->options.user.on_worker)
-        code = uva__handler_proxy_new(stream, &d->driven, &d->proxy);
+        code = uva__handler_proxy_new(stream, d->options.handler,
+                                      drive_disclaim, d, &d->proxy);
     if (code == 0)
         code = drive_set_metadata(stream->tail, d->options.user.metadata);
-    if (code == 0 && !uva__driven_handlers_add(stream->rt, &d->driven))
-        code = EBUSY;
-    return code;
+    return code == 0 ? drive_claim(d) : code;
 }
 
 static int drive_init(struct uva_stream *stream, struct uva_error *error)
 {
     struct drive *d = drive_at(stream);
-    int code = drive_check(&d->options, error);
+    int code;
 
+    d->stream = stream;
+    code = drive_check(&d->options, error);
     if (code != 0)
         return code;
-    d->stream = stream;
     d->close_timer.fire = drive_expire;
     code = drive_prepare(d);
     if (code == EBUSY)

@@ -47,13 +47,13 @@ struct uva__handler_proxy {
     struct uva__inlet inlet;        /* first */
     struct uva_stream *stream;      /* borrows; the extra thread counts it */
     struct uva__producer *producer; /* borrows: the stream's, until freed */
-    struct uva__driven_handler *driven;       /* borrows: the stream's */
-    struct ArrowAsyncDeviceStreamHandler *to; /* the handler that the extra
-                                                 thread calls: `driven`'s, or
-                                                 its check */
-    struct ArrowSchema schema; /* owns; written before NEXT_SCHEMA */
-    struct uva_job job;        /* the extra thread's */
-    bool refusal_reported;     /* the refusal was passed on; loop only */
+    struct ArrowAsyncDeviceStreamHandler *to; /* the handler, or its check once
+                                                 it has begun */
+    void (*releasing)(void *ctx); /* called before the release of the handler */
+    void *ctx;                    /* borrows */
+    struct ArrowSchema schema;    /* owns; written before NEXT_SCHEMA */
+    struct uva_job job;           /* the extra thread's */
+    bool refusal_reported;        /* the refusal was passed on; loop only */
 
     struct uva__lock lock;
     struct {
@@ -219,7 +219,7 @@ static void call_release(struct uva__handler_proxy *proxy)
     bool stuck;
 
     /* the handler may be used again inside its release */
-    uva__driven_handlers_remove(proxy->stream->rt, proxy->driven);
+    proxy->releasing(proxy->ctx);
     proxy->to->release(proxy->to);
     uva__lock_take(&proxy->lock);
     proxy->locked.done = true;
@@ -423,7 +423,8 @@ static const struct uva__inlet_ops inlet_ops = {
 };
 
 int uva__handler_proxy_new(struct uva_stream *stream,
-                           struct uva__driven_handler *driven,
+                           struct ArrowAsyncDeviceStreamHandler *handler,
+                           void (*releasing)(void *ctx), void *ctx,
                            struct uva__handler_proxy **out)
 {
     struct uva__handler_proxy *proxy;
@@ -437,22 +438,23 @@ int uva__handler_proxy_new(struct uva_stream *stream,
     uva__inlet_init(&proxy->inlet, &inlet_ops, stream->tail);
     proxy->stream = stream;
     proxy->producer = stream->tail;
-    proxy->driven = driven;
+    proxy->to = handler;
+    proxy->releasing = releasing;
+    proxy->ctx = ctx;
     proxy->job.run = proxy_run;
     *out = proxy;
     return 0;
 }
 
 void uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
-                              const struct uva__producer_hooks *hooks,
-                              void *ctx)
+                              const struct uva__producer_hooks *hooks)
 {
     struct uva__producer *producer = proxy->producer;
 
-    proxy->to = uva__check_hop_handler(producer->source->label, "drive",
-                                       proxy->driven->handler);
+    proxy->to =
+        uva__check_hop_handler(producer->source->label, "drive", proxy->to);
     proxy->to->producer = &producer->abi; /* before the job starts */
-    uva__inlet_begin_last(&proxy->inlet, hooks, ctx);
+    uva__inlet_begin_last(&proxy->inlet, hooks, proxy->ctx);
 }
 
 void uva__handler_proxy_free(struct uva__handler_proxy *proxy)

@@ -6,28 +6,28 @@
 #ifndef UVA_SINK_HANDLER_PROXY_H
 #define UVA_SINK_HANDLER_PROXY_H
 
-#include "sink/driven_handlers.h"
 #include "stream/inlet.h"
 #include "stream/stream_impl.h"
 
 struct uva__handler_proxy;
 
-/* Makes a proxy for the handler of `driven` (borrows), which is removed from
- * the handlers in use just before its release. It posts the wake-up of `stream`
- * (borrows) when the queue has room, and when the handler has refused or was
- * released. 0; ENOMEM; EAGAIN without an extra thread; ESHUTDOWN. Thread: any.
+/* Makes a proxy for `handler` (borrows, until its release has returned). Calls
+ * `releasing` just before that, on the extra thread. It posts the wake-up of
+ * `stream` (borrows) when the queue has room, and when the handler has refused
+ * or was released. 0; ENOMEM; EAGAIN without an extra thread; ESHUTDOWN.
+ * Thread: any.
  */
-UVA_MUST_CHECK int uva__handler_proxy_new(struct uva_stream *stream,
-                                          struct uva__driven_handler *driven,
-                                          struct uva__handler_proxy **out);
+UVA_MUST_CHECK int uva__handler_proxy_new(
+    struct uva_stream *stream, struct ArrowAsyncDeviceStreamHandler *handler,
+    void (*releasing)(void *ctx), void *ctx, struct uva__handler_proxy **out);
 
 /* Frees it, with its stream; NULL has no effect. Thread: any. */
 void uva__handler_proxy_free(struct uva__handler_proxy *proxy);
 
-/* Begins to drive its inlet, with these hooks. Thread: loop. */
+/* Begins to drive its inlet, with these hooks, which get the ctx from above.
+ * Thread: loop. */
 void uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
-                              const struct uva__producer_hooks *hooks,
-                              void *ctx);
+                              const struct uva__producer_hooks *hooks);
 
 /* Passes on to the producer the reports of the extra thread: room, a refusal.
  * True once the handler was released. Thread: loop. */
