@@ -57,31 +57,20 @@ struct uva__foreign *uva__foreign_alloc(struct uva__rt *rt)
     return f;
 }
 
-static void foreign_free(struct uva__wakeup *wakeup)
+void uva__foreign_free(struct uva__source *source,
+                       const struct uva_allocator *allocator)
 {
     struct uva__foreign *f =
-        uva__container_of(wakeup, struct uva__foreign, wakeup);
-    struct uva__rt *rt = uva__rt_acquire(f->source.rt);
-    const struct uva_allocator *allocator = &rt->allocator;
+        uva__container_of(source, struct uva__foreign, source);
     struct uva__foreign_events *events = &f->locked.events;
+    struct uva__rt *rt = source->rt; /* the caller has a reference */
 
     uva_schema_release(&events->schema);
     uva__metadata_fini(&events->metadata, allocator, NULL);
     uva__failure_fini(&events->failure, allocator);
     uva__pending_tasks_fini(&f->pending_tasks);
-    uva__source_fini(&f->source);
+    uva__source_fini(source);
     uva__slots_put_handler(rt, &f->slot);
-    uva__rt_release(rt);
-}
-
-void uva__foreign_acquire(struct uva__foreign *f)
-{
-    uva__wakeup_acquire(&f->wakeup);
-}
-
-void uva__foreign_release(struct uva__foreign *f)
-{
-    uva__wakeup_release(&f->wakeup);
 }
 
 void uva__foreign_submit(struct uva__foreign *f, struct uva_job *job)
@@ -92,7 +81,7 @@ void uva__foreign_submit(struct uva__foreign *f, struct uva_job *job)
         UVA__UNREACHABLE("a running stage keeps the workers alive");
         return;
     }
-    uva__foreign_acquire(f);
+    uva__source_acquire(&f->source);
     uva__lane_run_uncapped(&rt->jobs, job);
 }
 
@@ -100,7 +89,7 @@ void uva__foreign_end_job(struct uva__foreign *f)
 {
     struct uva__rt *rt = f->source.rt;
 
-    uva__foreign_release(f);
+    uva__source_release(&f->source);
     uva__rt_job_end(rt);
 }
 
@@ -116,7 +105,7 @@ static void foreign_defer(struct uva__foreign *f, struct uva__discard *item,
 {
     item->owner = f;
     item->run = run;
-    uva__foreign_acquire(f);
+    uva__source_acquire(&f->source);
     uva__discard_add(f->source.rt, item);
 }
 
@@ -129,7 +118,7 @@ static void discard_run(struct uva__discard *item)
 
     uva__pending_task_discard(task);
     uva__foreign_extracted(f);
-    uva__foreign_release(f);
+    uva__source_release(&f->source);
 }
 
 void uva__foreign_discard_later(struct uva__foreign *f,
@@ -143,7 +132,7 @@ static void foreign_close_ctx(struct uva__foreign *f)
     if (f->options.free_ctx != NULL)
         f->options.free_ctx(f->options.ctx);
     uva__atomic64_exchange(&f->closed, 1);
-    uva__rt_wake(f->source.rt, &f->wakeup);
+    uva__rt_wake(f->source.rt, &f->source.wakeup);
 }
 
 static void free_ctx_run(struct uva__discard *item)
@@ -151,7 +140,7 @@ static void free_ctx_run(struct uva__discard *item)
     struct uva__foreign *f = uva__container_of(item, struct uva__foreign, last);
 
     foreign_close_ctx(f);
-    uva__foreign_release(f);
+    uva__source_release(&f->source);
 }
 
 void uva__foreign_free_ctx(struct uva__foreign *f)
@@ -218,7 +207,7 @@ static void close_run(struct uva__discard *item)
     (void)uva__pending_tasks_close(&f->pending_tasks, true);
     (void)uva__pending_tasks_await(&f->pending_tasks);
     foreign_call_end(f, NULL);
-    uva__foreign_release(f);
+    uva__source_release(&f->source);
 }
 
 void uva__foreign_close(struct uva__foreign *f)
@@ -499,7 +488,7 @@ bool uva__foreign_may_start(struct uva__foreign *f)
     if (due)
         return true;
     uva__foreign_free_ctx(f);
-    uva__foreign_release(f);
+    uva__source_release(&f->source);
     return false;
 }
 
@@ -540,11 +529,11 @@ void uva__foreign_started(struct uva__foreign *f, int code,
         uva__foreign_fail(f, code, error, NULL);
     else if (ended_silently)
         uva__foreign_fail_cut_off(f);
-    uva__rt_wake(f->source.rt, &f->wakeup);
+    uva__rt_wake(f->source.rt, &f->source.wakeup);
     if (closed)
         uva__foreign_free_ctx(f);
     if (untouched)
-        uva__foreign_release(f);
+        uva__source_release(&f->source);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -554,7 +543,7 @@ void uva__foreign_note_lost(struct uva__foreign *f, int code)
     uva__lock_take(&f->lock);
     uva__consumer_state_note_fault(&f->locked.state, code);
     uva__lock_drop(&f->lock);
-    uva__rt_wake(f->source.rt, &f->wakeup);
+    uva__rt_wake(f->source.rt, &f->source.wakeup);
 }
 
 static void settle_locked(struct uva__foreign *f, int64_t taken)
@@ -640,21 +629,6 @@ void uva__foreign_stop(struct uva__foreign *f, int64_t taken,
 
 /* ---- making one --------------------------------------------------------- */
 
-static bool foreign_on_wakeup(struct uva__wakeup *wakeup)
-{
-    struct uva__foreign *f =
-        uva__container_of(wakeup, struct uva__foreign, wakeup);
-
-    if (f->loop.started && !f->source.stopped)
-        uva__producer_run(f->source.producer);
-    if (uva__atomic64_load(&f->closed) != 0)
-        uva__rt_drop_hold_up(f->source.rt, &f->loop.hold_up);
-    return false;
-}
-
-static const struct uva__wakeup_ops foreign_wakeup_ops = {foreign_on_wakeup,
-                                                          foreign_free};
-
 void uva__foreign_init(struct uva__foreign *f)
 {
     uva__pending_tasks_init(&f->pending_tasks, &f->source);
@@ -664,5 +638,4 @@ void uva__foreign_init(struct uva__foreign *f)
     f->canceller.run = canceller_run;
     f->interrupter.run = interrupter_run;
     f->limit_ms = UVA__LIMIT_FOREIGN_CALLS_MS;
-    uva__wakeup_init(&f->wakeup, &foreign_wakeup_ops, 1);
 }

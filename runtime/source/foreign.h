@@ -77,8 +77,7 @@ struct uva__foreign {
     struct uva__atomic64 releasing_thread; /* the thread that was extracting
                                               when the producer has released, or
                                               0 */
-    struct uva__wakeup wakeup;  /* posted when `events` have changed */
-    struct uva_job starter;     /* on extra threads: calls start */
+    struct uva_job starter;                /* on extra threads: calls start */
     struct uva_job requester;   /* calls request when no callback will do so */
     struct uva_job canceller;   /* calls cancel */
     struct uva_job interrupter; /* calls interrupt */
@@ -92,7 +91,6 @@ struct uva__foreign {
         struct uva__list ready; /* pending tasks to be taken */
         int64_t taken;   /* batches taken of which the rules do not know */
         int64_t ordinal; /* of the next task */
-        bool started;    /* the producer holds a reference */
         struct uva__hold_up hold_up; /* stopped, and not closed */
     } loop;
 
@@ -132,9 +130,9 @@ void uva__foreign_init(struct uva__foreign *foreign);
 /* Fills in foreign->handler. Thread: any. */
 void uva__foreign_handler_init(struct uva__foreign *foreign);
 
-/* Counts references; the last release frees the object. Thread: any. */
-void uva__foreign_acquire(struct uva__foreign *foreign);
-void uva__foreign_release(struct uva__foreign *foreign);
+/* Frees it, after the last reference to its source. Thread: any. */
+void uva__foreign_free(struct uva__source *source,
+                       const struct uva_allocator *allocator);
 
 /* Calls free_ctx, on an extra thread, and wakes the loop: once, as the producer
  * is CLOSED or was never started. Thread: any. */

@@ -179,7 +179,7 @@ static bool foreign_push_and_request(struct uva__foreign *f,
     n = uva__foreign_request_begin_locked(f);
     producer = f->locked.producer;
     uva__lock_drop(&f->lock);
-    uva__meter_wake(f->source.meter, &f->wakeup);
+    uva__meter_wake(f->source.meter, &f->source.wakeup);
     if (n > 0) {
         uva__foreign_log(f, "request", n);
         producer->request(producer, n);
@@ -195,7 +195,7 @@ static void foreign_leave(struct uva__foreign *f,
     bool last, closed;
 
     if (requested)
-        uva__foreign_acquire(f);
+        uva__source_acquire(&f->source);
     uva__lock_take(&f->lock);
     if (requested)
         uva__foreign_call_end_locked(f, &f->locked.requesting);
@@ -204,11 +204,11 @@ static void foreign_leave(struct uva__foreign *f,
     if (closed)
         uva__foreign_free_ctx(f);
     if (last)
-        uva__foreign_release(f);
+        uva__source_release(&f->source);
     if (!requested)
         return;
-    uva__meter_wake(f->source.meter, &f->wakeup);
-    uva__foreign_release(f);
+    uva__meter_wake(f->source.meter, &f->source.wakeup);
+    uva__source_release(&f->source);
 }
 
 /* ---- on_schema ---------------------------------------------------------- */

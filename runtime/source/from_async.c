@@ -21,14 +21,12 @@
  *
  * Clauses: Q-16. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "source/foreign.h"
 #include "stream/check_hop.h"
-#include "stream/options.h"
-#include "stream/slots.h"
-#include "stream/stream_impl.h"
+#include "stream/producer.h"
+#include "stream/source_kind.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/check.h"
 
@@ -94,8 +92,7 @@ static void async_start(struct uva__source *source)
 {
     struct uva__foreign *f = foreign_of(source);
 
-    f->loop.started = true;
-    uva__foreign_acquire(f); /* the producer's reference */
+    uva__source_acquire(source); /* the producer's reference */
     uva__foreign_submit(f, &f->starter);
 }
 
@@ -179,86 +176,77 @@ static void async_stop(struct uva__source *source)
     uva__foreign_stop(f, f->loop.taken, &f->loop.ready);
 }
 
+static void async_posted(struct uva__source *source)
+{
+    struct uva__foreign *f = foreign_of(source);
+
+    if (uva__atomic64_load(&f->closed) != 0)
+        uva__rt_drop_hold_up(source->rt, &f->loop.hold_up);
+}
+
 static void async_leave(struct uva__source *source)
 {
     struct uva__foreign *f = foreign_of(source);
 
-    if (!f->loop.started)
+    if (!source->started)
         uva__foreign_free_ctx(f);
-    uva__foreign_release(f);
+    uva__source_release(source);
 }
-
-static const struct uva__source_ops async_ops = {
-    .name = "from_async",
-    .start = async_start,
-    .pull = async_pull,
-    .take = async_take,
-    .stop = async_stop,
-    .leave = async_leave,
-};
 
 /* ---- making one --------------------------------------------------------- */
 
-static const struct uva__options_kind async_kind = {
-    UVA__OPTIONS(uva_async_source),
-    UVA__OPTIONS_CTX(uva_async_source),
-    UVA__OPTIONS_WINDOW(uva_async_source),
-    UVA__OPTIONS_NEED(uva_async_source, start),
-};
+static const struct uva__source_kind async_kind;
 
-static struct uva__foreign *async_new(struct uva__rt *rt,
-                                      const struct uva_async_source *options,
-                                      const struct uva_window *window)
+static struct uva__source *async_make(const struct uva__source_setup *setup)
 {
-    struct uva__foreign *f = uva__foreign_alloc(rt);
+    struct uva__foreign *f = uva__foreign_alloc(setup->rt);
 
     if (f == NULL)
         return NULL;
-    uva__source_init(&f->source, &async_ops, rt);
-    f->source.extraction =
-        options->on_loop ? UVA__EXTRACTION_MAKES : UVA__EXTRACTION_EXPENSIVE;
-    if (options->device_type != 0)
-        f->source.device_type = options->device_type;
-    f->options = *options;
-    f->options.window = *window;
+    uva__source_init_counted(&f->source, &async_kind.source, setup->rt, 0);
+    return &f->source;
+}
+
+static int async_init(struct uva__source *source,
+                      const struct uva__source_setup *setup,
+                      struct uva_error *error)
+{
+    struct uva__foreign *f = foreign_of(source);
+
+    (void)error;
+    f->options = *(const struct uva_async_source *)setup->options;
+    f->options.window = setup->window;
+    source->extraction =
+        f->options.on_loop ? UVA__EXTRACTION_MAKES : UVA__EXTRACTION_EXPENSIVE;
+    if (f->options.device_type != 0)
+        source->device_type = f->options.device_type;
     f->starter.run = starter_run;
     uva__foreign_init(f);
     uva__foreign_handler_init(f);
-    return f;
+    return 0;
 }
 
-/* The ctx is taken on failure too. */
-static struct uva_stream *async_fail(struct uva_runtime *runtime,
-                                     const struct uva_async_source *options,
-                                     const struct uva_error *error)
-{
-    uva__options_free_ctx(&async_kind, options);
-    return uva__stream_failed(runtime, error);
-}
+static const struct uva__source_kind async_kind = {
+    .options = {UVA__OPTIONS(uva_async_source),
+                UVA__OPTIONS_CTX(uva_async_source),
+                UVA__OPTIONS_WINDOW(uva_async_source),
+                UVA__OPTIONS_NEED(uva_async_source, start)},
+    .needs = UVA__SOURCE_SLOTS | UVA__SOURCE_DISCARD | UVA__SOURCE_UNCAPPED,
+    .always_frees = true,
+    .make = async_make,
+    .init = async_init,
+    .source = {.name = "from_async",
+               .start = async_start,
+               .pull = async_pull,
+               .take = async_take,
+               .stop = async_stop,
+               .leave = async_leave,
+               .free = uva__foreign_free,
+               .posted = async_posted},
+};
 
 struct uva_stream *uva_stream_from_async(struct uva_runtime *runtime,
                                          const struct uva_async_source *options)
 {
-    struct uva__rt *rt = uva__loop_rt(runtime);
-    struct uva__foreign *f = NULL;
-    struct uva_error error = {0};
-    struct uva_window window;
-    int code = uva__options_check_all(&async_kind, options, &window, &error);
-
-    if (code != 0 || rt == NULL || !uva__rt_is_alive(rt))
-        return async_fail(runtime, options, &error);
-    code = uva__slots_ensure(rt);
-    if (code == 0)
-        code = uva__discard_ensure(rt);
-    if (code == 0)
-        code = uva__rt_ensure_uncapped(rt);
-    if (code == 0)
-        f = async_new(rt, options, &window);
-    if (f != NULL)
-        return uva__stream_new(&f->source);
-    (void)uva_error_set(&error, code != 0 ? code : ENOMEM, "from_async: %s",
-                        code == EAGAIN      ? "no thread for the stream"
-                        : code == ESHUTDOWN ? "the runtime is closing"
-                                            : "no memory for the stream");
-    return async_fail(runtime, options, &error);
+    return uva__source_add(runtime, &async_kind, options, NULL);
 }

@@ -85,8 +85,8 @@ struct uva__source {
     struct ArrowSchema schema;     /* owns, until the producer moves it out */
     struct uva__metadata metadata; /* owns: the producer's */
     struct uva__wakeup wakeup;     /* of a counted source: posted when its facts
-                                      change, and counts its users: the producer,
-                                      posts, and others of its kind */
+                                      change; counts the producer, posts, and
+                                      other users */
     size_t size;                   /* of the object around a counted source; 0:
                                       its `free` frees all of it */
     int64_t ready;                 /* batches that take() would give */

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a counted source. */
+/* The life of a counted source, and the sources that tables declare. */
 #include "stream/source_kind.h"
 
+#include <errno.h>
+
+#include "base/error.h"
 #include "base/memory.h"
+#include "stream/discard_queue.h"
 #include "stream/producer.h"
+#include "stream/slots.h"
+#include "stream/stream_impl.h"
+
+/* ---- the life of a source ----------------------------------------------- */
 
 static struct uva__source *source_at(struct uva__wakeup *wakeup)
 {
@@ -56,4 +64,92 @@ struct uva__source *uva__source_new(const struct uva__source_ops *ops,
     if (source != NULL)
         uva__source_init_counted(source, ops, rt, size);
     return source;
+}
+
+/* ---- kinds of sources --------------------------------------------------- */
+
+static int source_ensure(struct uva__rt *rt, int needs)
+{
+    int code = 0;
+
+    if (needs & UVA__SOURCE_SLOTS)
+        code = uva__slots_ensure(rt);
+    if (code == 0 && (needs & UVA__SOURCE_DISCARD))
+        code = uva__discard_ensure(rt);
+    if (code == 0 && (needs & UVA__SOURCE_BLOCKING))
+        code = uva__rt_ensure_lane(rt, UVA_LANE_BLOCKING);
+    if (code == 0 && (needs & UVA__SOURCE_UNCAPPED))
+        code = uva__rt_ensure_uncapped(rt);
+    return code;
+}
+
+/* Gives NULL, with `error`, unless the object is made. */
+static struct uva__source *source_make(const struct uva__source_kind *kind,
+                                       struct uva__source_setup *setup,
+                                       struct uva_error *error)
+{
+    struct uva__source *source = NULL;
+    int code = kind->check != NULL ? kind->check(setup, error) : 0;
+
+    if (code != 0)
+        return NULL;
+    code = source_ensure(setup->rt, kind->needs | setup->needs);
+    if (code == 0)
+        source = kind->make != NULL ? kind->make(setup)
+                                    : uva__source_new(&kind->source, setup->rt,
+                                                      kind->size + setup->more);
+    if (source == NULL)
+        (void)uva_error_set(error, code != 0 ? code : ENOMEM, "%s: %s",
+                            kind->source.name,
+                            code == EAGAIN      ? "the system gives no thread"
+                            : code == ESHUTDOWN ? "the runtime is closing"
+                                                : "no memory for the stream");
+    return source;
+}
+
+static struct uva_stream *source_open(struct uva_runtime *runtime,
+                                      const struct uva__source_kind *kind,
+                                      struct uva__source *source,
+                                      const struct uva__source_setup *setup,
+                                      struct uva_error *error)
+{
+    int code = kind->init(source, setup, error);
+
+    if (code == 0)
+        return uva__stream_new(source);
+    if (error->code == 0)
+        (void)uva_error_set(error, code, "%s: no memory for the stream",
+                            kind->source.name);
+    uva__source_release(source);
+    return uva__stream_failed(runtime, error);
+}
+
+struct uva_stream *uva__source_add(struct uva_runtime *runtime,
+                                   const struct uva__source_kind *kind,
+                                   const void *options, void *given)
+{
+    struct uva__source_setup setup = {
+        .rt = uva__loop_rt(runtime),
+        .options = uva__options_or_zeroes(options),
+        .given = given,
+    };
+    const bool has_options = kind->options.name != NULL;
+    struct uva__source *source = NULL;
+    struct uva_error error;
+    int code = 0;
+
+    uva__error_begin(&error);
+    if (has_options)
+        code = uva__options_check_all(&kind->options, options, &setup.window,
+                                      &error);
+    if (code == 0 && setup.rt != NULL && uva__rt_is_alive(setup.rt))
+        source = source_make(kind, &setup, &error);
+    if (source != NULL)
+        return source_open(runtime, kind, source, &setup, &error);
+    if (kind->drop != NULL)
+        kind->drop(given);
+    if (has_options &&
+        (kind->always_frees || uva__options_are_clear(&kind->options, options)))
+        uva__options_free_ctx(&kind->options, options);
+    return uva__stream_failed(runtime, &error);
 }

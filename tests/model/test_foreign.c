@@ -431,13 +431,20 @@ static void loop_run(void *arg)
     } while (loop_on_wakeup(&taken));
     uva__foreign_stop(&world.foreign, taken, &rest);
     sim_plain(&world.used[1]);
-    uva__foreign_release(&world.foreign);
+    uva__source_release(&world.foreign.source);
 }
 
 /* ---- test programs ------------------------------------------------------ */
 
+static void wakeup_free(struct uva__wakeup *wakeup)
+{
+    uva__foreign_free(uva__container_of(wakeup, struct uva__source, wakeup),
+                      &world.rt.allocator);
+}
+
 static void prepare(void)
 {
+    static const struct uva__wakeup_ops ops = {NULL, wakeup_free};
     struct uva__foreign *i = &world.foreign;
 
     world.arena = (struct explore_arena){.bytes = world.bytes,
@@ -456,10 +463,11 @@ static void prepare(void)
     i->source.device_type = ARROW_DEVICE_CPU;
     i->options.window.batches = cases[now].window;
     i->options.free_ctx = peer_leave;
+    uva__wakeup_init(&i->source.wakeup, &ops, 1);
     uva__foreign_init(i);
     uva__foreign_handler_init(i);
     i->locked.start = UVA__FOREIGN_START_BACK;
-    uva__foreign_acquire(i); /* the peer's reference */
+    uva__source_acquire(&i->source); /* the peer's reference */
 }
 
 static void first(void *arg)
@@ -478,7 +486,7 @@ static const char *wrong(void)
         return "cancel is called twice";
     if (world.rt.stats.calls_stuck.value != 0)
         return "a call counts as stuck for ever";
-    if (world.foreign.wakeup.refs.value != 0)
+    if (world.foreign.source.wakeup.refs.value != 0)
         return "a late call holds what is freed";
     if (world.breaches != cases[now].late)
         return cases[now].late ? "a late call is not reported"
@@ -532,9 +540,9 @@ START_TEST(the_gate_holds_in_weak_memory)
 {
     for (int i = 0; i < CASES; i++)
         explore_holds_weak(kernel_of(i), 2);
-    explore_finds_weak(kernel_of(PLAIN), &world.foreign.wakeup.refs,
+    explore_finds_weak(kernel_of(PLAIN), &world.foreign.source.wakeup.refs,
                        SIM_UNACQUIRED, "it is freed without an acquire");
-    explore_finds_weak(kernel_of(PLAIN), &world.foreign.wakeup.refs,
+    explore_finds_weak(kernel_of(PLAIN), &world.foreign.source.wakeup.refs,
                        SIM_UNRELEASED, "a reference is dropped without one");
     explore_finds_weak(kernel_of(PLAIN), &world.foreign.lock, SIM_UNACQUIRED,
                        "the lock is taken without an acquire");
