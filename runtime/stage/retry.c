@@ -22,8 +22,6 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "arrow/schema_compare.h"
-#include "arrow/structs.h"
 #include "stage/stage.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
@@ -36,12 +34,12 @@ struct retry {
     struct uva_retry options; /* owns its ctx; with its defaults; delay_ms is
                                  the next delay */
     bool device_data;         /* the first stream waits for events of devices */
-    struct ArrowSchema schema; /* owns: the one passed on, to compare with */
-    int64_t ordinal;           /* of the next batch */
-    int64_t passed, rows;      /* passed on so far */
-    int32_t attempt;           /* number of streams that were asked for */
-    bool final;                /* a failure now is the stream's */
-    bool waits;                /* for the timer of the stage */
+    struct uva__first_schema first;
+    int64_t ordinal;                /* of the next batch */
+    int64_t passed, rows;           /* passed on so far */
+    int32_t attempt;                /* number of streams that were asked for */
+    bool final;                     /* a failure now is the stream's */
+    bool waits;                     /* for the timer of the stage */
     struct uva__open_object object; /* tracked during a delay */
 };
 
@@ -68,48 +66,14 @@ static void retry_wake(struct retry *r)
 
 /* ---- calls from the producers above ------------------------------------- */
 
-/* The first schema is passed on, and kept to compare others with. An earlier
- * attempt may have had no memory to pass its schema on. */
-static int retry_take_schema(struct retry *r, struct ArrowSchema *schema)
-{
-    int code;
-
-    uva_schema_release(&r->schema);
-    code = uva__structs_copy_schema(allocator_of(r), schema, &r->schema);
-    return code == 0 ? uva__stage_pass_schema(&r->stage, schema) : code;
-}
-
-static int retry_compare(const struct retry *r,
-                         const struct ArrowSchema *schema,
-                         struct uva_error *error)
-{
-    const ArrowDeviceType type = r->stage.inlet.handler.producer->device_type;
-    const ArrowDeviceType first = r->stage.source.device_type;
-    struct uva_error detail = {0};
-
-    if (type != first)
-        return uva_error_set(error, EINVAL,
-                             "retry: the device type of attempt %d is %d, not "
-                             "%d",
-                             (int)r->attempt, (int)type, (int)first);
-    if (!r->stage.source.schema_known ||
-        uva__schema_compare(&r->schema, schema, &detail) == 0)
-        return 0;
-    return uva_error_set(error, EINVAL,
-                         "retry: attempt %d has another schema: %s",
-                         (int)r->attempt, detail.message);
-}
-
 static int retry_schema(struct uva__stage *stage, struct ArrowSchema *schema,
                         struct uva_error *error)
 {
     struct retry *r = retry_of(stage);
-    int code = r->attempt > 0 ? retry_compare(r, schema, error) : 0;
+    const int code = uva__first_schema_take(
+        &r->first, &stage->source, &stage->inlet, r->attempt, schema, error);
 
-    if (code != 0)
-        r->final = true;
-    else if (!stage->source.schema_known)
-        code = retry_take_schema(r, schema);
+    r->final = code == EINVAL;
     return code;
 }
 
@@ -139,6 +103,7 @@ static void attempt_open(struct retry *r, struct uva_stream *stream)
 {
     uva__atomic64_exchange(&stream->state, UVA__STREAM_GIVEN);
     r->stage.in.requested = 0;
+    r->first.typed = true; /* it was promised for the first attempt */
     uva__inlet_reopen(&r->stage.inlet, stream);
     uva__stage_start(&r->stage.source);
 }
@@ -321,6 +286,7 @@ static void retry_init(struct uva__stage *stage,
         r->options.delay_max_ms = DELAY_MAX_MS;
     if (r->options.delay_ms == 0)
         r->options.delay_ms = DELAY_MS;
+    r->first.who = "attempt";
     r->device_data = setup->stream->device_data;
     stage->timer.fire = delay_over;
     r->object.abort = delay_abort;
@@ -334,7 +300,7 @@ static void retry_free(struct uva__stage *stage,
 
     (void)allocator;
     assert(!r->waits);
-    uva_schema_release(&r->schema);
+    uva_schema_release(&r->first.schema);
 }
 
 static int retry_check(const struct uva__stage_setup *setup,

@@ -17,6 +17,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arrow/schema_compare.h"
+#include "arrow/structs.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
@@ -34,6 +36,47 @@ static struct uva__stage *stage_of(struct uva__inlet *inlet)
 struct uva__stage *uva__stage_of(struct uva__source *source)
 {
     return uva__container_of(source, struct uva__stage, source);
+}
+
+/* ---- the schema of several streams --------------------------------------- */
+
+/* An earlier attempt may have had no memory to pass its schema on. */
+static int first_schema_keep(struct uva__first_schema *first,
+                             struct uva__source *source,
+                             const struct ArrowAsyncProducer *from,
+                             struct ArrowSchema *schema)
+{
+    int code;
+
+    uva_schema_release(&first->schema);
+    code = uva__structs_copy_schema(&source->rt->allocator, schema,
+                                    &first->schema);
+    if (code == 0)
+        code = uva__source_take_schema(source, from, schema);
+    first->typed = code == 0;
+    return code;
+}
+
+int uva__first_schema_take(struct uva__first_schema *first,
+                           struct uva__source *source,
+                           const struct uva__inlet *inlet, int64_t number,
+                           struct ArrowSchema *schema, struct uva_error *error)
+{
+    const struct ArrowAsyncProducer *from = inlet->handler.producer;
+    struct uva_error detail = {0};
+
+    if (first->typed && from->device_type != source->device_type)
+        (void)uva_error_set(&detail, EINVAL, "its device type is %d, not %d",
+                            (int)from->device_type, (int)source->device_type);
+    else if (!source->schema_known)
+        return first_schema_keep(first, source, from, schema);
+    else if (uva__schema_compare(&first->schema, schema, &detail) == 0)
+        return 0;
+    return uva_error_set(error, EINVAL,
+                         "%s: %s %lld has another schema than the first one: "
+                         "%s",
+                         source->name, first->who, (long long)number,
+                         detail.message);
 }
 
 /* ---- calls of the inlet -------------------------------------------------- */

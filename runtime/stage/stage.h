@@ -121,6 +121,21 @@ const struct uva__source *uva__stage_above(const struct uva__source *source);
     .start = uva__stage_start, .stop = (own_stop), .leave = uva__stage_leave,  \
     .need = uva__stage_need, .above = uva__stage_above
 
+/* The schema that several streams have in common, inputs or attempts. */
+struct uva__first_schema {
+    struct ArrowSchema schema; /* owns: a copy of the one that was passed on */
+    const char *who;           /* static: "input"... */
+    bool typed;                /* the device type of the source is known */
+};
+
+/* Has `source` pass the schema on that `inlet` takes, if it is the first, and
+ * compares any other one with that: EINVAL, if it or the device type differs,
+ * with an `error` that names the `number` of the stream. ENOMEM. */
+int uva__first_schema_take(struct uva__first_schema *first,
+                           struct uva__source *source,
+                           const struct uva__inlet *inlet, int64_t number,
+                           struct ArrowSchema *schema, struct uva_error *error);
+
 /* Passes the schema of the inlet on; for uva__stage_kind.schema.
  * 0 or ENOMEM. */
 int uva__stage_pass_schema(struct uva__stage *stage,

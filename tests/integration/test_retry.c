@@ -357,7 +357,9 @@ static const struct {
     {itself, EBUSY, "attempt 1 was started"},
     {of_another_runtime, EINVAL, "attempt 1 is of another runtime"},
     {of_another_schema, EINVAL, "attempt 1 has another schema"},
-    {of_another_device, EINVAL, "the device type of attempt 1 is 2, not 1"},
+    {of_another_device, EINVAL,
+     "attempt 1 has another schema than the first one: its device type is 2, "
+     "not 1"},
 };
 
 START_TEST(a_stream_that_cannot_go_on_is_an_error)
