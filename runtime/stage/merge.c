@@ -20,16 +20,12 @@
  *
  * On cancel:   passed to all inputs at once; queued batches are released. A
  *              cancel of an input's own stream is a failure of that input. */
-#include <assert.h>
 #include <errno.h>
 
-#include "arrow/schema_compare.h"
-#include "arrow/structs.h"
-#include "base/memory.h"
 #include "base/unreachable.h"
 #include "stage/stage.h"
-#include "stream/inlet.h"
 #include "stream/options.h"
+#include "stream/source_kind.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -45,32 +41,24 @@ struct input {
     struct uva__inlet inlet;        /* first */
     struct merge *merge;            /* borrows; counted while it runs */
     const struct uva__label *label; /* borrows: the merge's stream counts it */
-    struct uva__share share;        /* of the tasks, in the input's account */
-    struct uva__list tasks;         /* filled in, for the producer below; in
-                                       order */
+    struct uva__share share;        /* of the batches, in the input's account */
+    struct uva__intake in;          /* with the window of each input */
+    struct uva__kept kept;          /* batches, for the producer below */
     struct uva__link turn; /* in merge->turns, while it holds batches */
     struct uva__link want; /* in merge->wants, while `wants` */
-    int64_t held;          /* number of tasks */
-    int64_t bytes;         /* in them */
-    int64_t largest;       /* bytes of the largest one so far */
-    int64_t requested;     /* batches requested that have not come */
-    bool known;            /* its schema has come, and fits */
     bool wants;            /* there is room to request more */
     bool over;             /* no more batches come of it */
 };
 
 struct merge {
-    struct uva__source source;   /* first */
-    struct uva__atomic64 refs;   /* of the source, and of inputs that run */
-    struct uva_window window;    /* with its defaults filled in */
-    bool ordered;                /* one input after the other: concat */
-    bool keep_going;             /* a failure waits for the other inputs */
-    size_t at_once;              /* inputs that run at one time */
-    struct ArrowSchema schema;   /* owns: the one passed on, to compare with */
-    ArrowDeviceType type;        /* of the batches; known with that */
+    struct uva__source source; /* first; counted by inputs that run, too */
+    bool ordered;              /* one input after the other: concat */
+    bool keep_going;           /* a failure waits for the other inputs */
+    size_t at_once;            /* inputs that run at one time */
+    struct uva__first_schema first;
     struct uva__list turns;      /* inputs that hold batches */
-    struct uva__list wants;      /* inputs that have room */
-    int64_t bytes;               /* in all tasks that are queued */
+    struct uva__list wants;      /* inputs that have room; not in concat */
+    int64_t bytes;               /* in the batches of all inputs */
     size_t opened;               /* inputs: those before this one */
     size_t over;                 /* number of inputs that are over */
     size_t current;              /* ordered: the input to take from */
@@ -97,76 +85,32 @@ static const struct uva_allocator *allocator_of(const struct merge *m)
     return &m->source.rt->allocator;
 }
 
-static size_t merge_size(size_t count)
-{
-    return sizeof(struct merge) + count * sizeof(struct input);
-}
-
 /* ---- batches ------------------------------------------------------------ */
 
 /* How many batches may be requested of an input: while the budget of the
- * runtime is full, one if it holds no batch. Batches that have not come count
- * as much as the largest one so far. concat passes its requests on. */
+ * runtime is full, one if it holds no batch. */
 static int64_t input_room(const struct input *input, int64_t demand)
 {
-    const struct merge *m = input->merge;
-    const int64_t used = input->held + input->requested;
+    const struct uva__intake *in = &input->in;
+    const int64_t used = in->held + in->requested;
     int64_t room;
 
-    if (!input->known || input->inlet.state != UVA__INLET_RUNNING ||
-        input->bytes >= m->window.bytes)
+    if (!uva__inlet_is_open(&input->inlet))
         return 0;
     if (!uva__share_is_free(&input->share))
         return used == 0;
-    if (!m->ordered) {
-        room = uva__window_room(&m->window, demand, used);
-        return room == 0 ? 0
-                         : uva__window_fit(&m->window, room, input->bytes,
-                                           input->requested, input->largest);
-    }
-    return uva__window_room(&m->window, demand, used);
+    room = uva__window_room(&in->window, demand, used);
+    return room == 0 ? 0 : uva__intake_fit(in, room, in->requested, INT64_MAX);
 }
 
-static void input_note_room(struct input *input)
+static void input_want(struct input *input)
 {
     struct merge *m = input->merge;
 
-    if (m->ordered || input->wants || input_room(input, 1) == 0)
+    if (m->ordered || input->wants)
         return;
     input->wants = true;
     uva__list_push(&m->wants, &input->want);
-}
-
-static void input_push(struct input *input, struct uva__task *task)
-{
-    struct merge *m = input->merge;
-
-    if (uva__list_is_empty(&input->tasks))
-        uva__list_push(&m->turns, &input->turn);
-    uva__list_push(&input->tasks, &task->link);
-    input->held++;
-    input->bytes += task->info.bytes;
-    if (task->info.bytes > input->largest)
-        input->largest = task->info.bytes;
-    uva__share_hold(&input->share, input->held, input->bytes);
-    m->bytes += task->info.bytes;
-    m->source.ready++;
-}
-
-/* Has the processor load the memory of the next two turns: of many inputs, each
- * one has left the cache when its turn comes. */
-static void turns_prefetch(const struct merge *m)
-{
-    const struct uva__link *next = m->turns.head;
-    const char *task;
-
-    if (next == NULL || next->next == NULL)
-        return;
-    __builtin_prefetch(next->next);
-    task =
-        (const char *)uva__container_of(next, struct input, turn)->tasks.head;
-    for (size_t at = 0; at < sizeof(struct uva__task); at += 64)
-        __builtin_prefetch(task - offsetof(struct uva__task, link) + at);
 }
 
 /* Takes the oldest batch of the input that has its turn, which then goes after
@@ -179,39 +123,32 @@ static struct uva__task *turn_pop(struct merge *m, struct input **from)
 
     if (turn == NULL)
         return NULL;
-    turns_prefetch(m);
     *from = input = uva__container_of(turn, struct input, turn);
-    task =
-        uva__container_of(uva__list_pop(&input->tasks), struct uva__task, link);
-    if (!uva__list_is_empty(&input->tasks))
+    task = uva__kept_pop(&input->kept);
+    if (input->kept.count > 0)
         uva__list_push(&m->turns, turn);
-    input->held--;
-    input->bytes -= task->info.bytes;
-    uva__share_hold(&input->share, input->held, input->bytes);
+    uva__intake_leave(&input->in, task->info.bytes);
+    uva__share_hold(&input->share, input->in.held, input->in.bytes);
     m->bytes -= task->info.bytes;
     m->source.ready--;
-    input_note_room(input);
+    if (input_room(input, 1) > 0)
+        input_want(input);
     return task;
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void merge_release(struct merge *m)
+static void merge_free(struct uva__source *source,
+                       const struct uva_allocator *allocator)
 {
-    struct uva__rt *rt = m->source.rt;
+    struct merge *m = merge_at(source);
 
-    if (uva__atomic64_sub(&m->refs, 1) != 1)
-        return;
-    uva__rt_acquire(rt);
     for (size_t i = 0; i < m->count; i++) {
         uva__share_close(&m->inputs[i].share);
         uva__inlet_fini(&m->inputs[i].inlet);
     }
-    uva__failure_fini(&m->failure, &rt->allocator);
-    uva_schema_release(&m->schema);
-    uva__source_fini(&m->source);
-    uva__memory_free(&rt->allocator, m, merge_size(m->count));
-    uva__rt_release(rt);
+    uva__failure_fini(&m->failure, allocator);
+    uva_schema_release(&m->first.schema);
 }
 
 static void input_over(struct input *input)
@@ -245,54 +182,17 @@ static void inputs_quit(struct merge *m)
 
 /* ---- calls from the producers above ------------------------------------- */
 
-/* The first schema is passed on, and kept to compare others with. */
-static int merge_take_schema(struct merge *m, struct ArrowSchema *schema,
-                             const struct ArrowAsyncProducer *above)
-{
-    int code = uva__structs_copy_schema(allocator_of(m), schema, &m->schema);
-
-    if (code != 0)
-        return code;
-    if (uva__source_take_schema(&m->source, above, schema) != 0) {
-        uva_schema_release(&m->schema);
-        return ENOMEM;
-    }
-    m->type = m->source.device_type;
-    return 0;
-}
-
-static int input_compare(const struct input *input,
-                         const struct ArrowSchema *schema,
-                         struct uva_error *error)
-{
-    const struct merge *m = input->merge;
-    const ArrowDeviceType type = input->inlet.handler.producer->device_type;
-    struct uva_error detail = {0};
-
-    if (type != m->type)
-        (void)uva_error_set(&detail, EINVAL, "its device type is %d, not %d",
-                            (int)type, (int)m->type);
-    else if (uva__schema_compare(&m->schema, schema, &detail) == 0)
-        return 0;
-    return uva_error_set(error, EINVAL,
-                         "%s: input %zu has another schema than the first one "
-                         "to arrive: %s",
-                         m->source.name, (size_t)(input - m->inputs),
-                         detail.message);
-}
-
 static int input_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
                         struct uva_error *error)
 {
     struct input *input = input_at(inlet);
     struct merge *m = input->merge;
-    const int code =
-        m->source.schema_known
-            ? input_compare(input, schema, error)
-            : merge_take_schema(m, schema, inlet->handler.producer);
 
-    input->known = code == 0;
-    input_note_room(input);
+    const int code = uva__first_schema_take(&m->first, &m->source, inlet,
+                                            input - m->inputs, schema, error);
+
+    if (code == 0)
+        input_want(input);
     return code;
 }
 
@@ -300,12 +200,20 @@ static void input_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
                        const char *metadata)
 {
     struct input *input = input_at(inlet);
-    struct uva__task *slot = uva__kept_take_in(
-        inlet, input->merge->source.producer, task, metadata, UVA__KEPT_BATCH);
+    struct merge *m = input->merge;
+    struct uva__task *slot = uva__kept_take_in(inlet, m->source.producer, task,
+                                               metadata, UVA__KEPT_BATCH);
 
-    input->requested--;
-    if (slot != NULL)
-        input_push(input, slot);
+    uva__intake_come(&input->in);
+    if (slot == NULL)
+        return;
+    if (input->kept.count == 0)
+        uva__list_push(&m->turns, &input->turn);
+    uva__kept_push(&input->kept, slot);
+    uva__intake_put(&input->in, slot->info.bytes);
+    uva__share_hold(&input->share, input->in.held, input->in.bytes);
+    m->bytes += slot->info.bytes;
+    m->source.ready++;
 }
 
 static void input_news(struct uva__inlet *inlet)
@@ -321,7 +229,7 @@ static void input_released(struct uva__inlet *inlet)
     struct input *input = input_at(inlet);
 
     input_over(input);
-    merge_release(input->merge);
+    uva__source_release(&input->merge->source);
 }
 
 static const struct uva__inlet_ops inlet_ops = {input_schema, input_task,
@@ -345,7 +253,7 @@ static void input_open(struct input *input)
         input_skip(input);
         return;
     }
-    uva__atomic64_add(&m->refs, 1); /* of the inlet */
+    uva__source_acquire(&m->source); /* the inlet's */
     uva__inlet_begin(&input->inlet, m->source.producer,
                      !input_is_needed(input));
 }
@@ -389,7 +297,7 @@ static void merge_advance(struct merge *m)
         if (!input->over)
             return;
         uva__failure_move(&input->inlet.failure, &m->failure, allocator_of(m));
-        if (m->failure.code != 0 || input->held > 0)
+        if (m->failure.code != 0 || input->in.held > 0)
             return;
         m->current++;
         if (m->current < m->opened && !m->source.producer->loop->ahead)
@@ -412,11 +320,13 @@ static void merge_conclude(struct merge *m)
     }
 }
 
-static void input_request(struct input *input, int64_t n)
+static void input_request(struct input *input, int64_t demand)
 {
+    const int64_t n = input_room(input, demand);
+
     if (n == 0)
         return;
-    input->requested += n;
+    input->in.requested += n;
     uva__inlet_request(&input->inlet, n);
 }
 
@@ -431,15 +341,14 @@ static void merge_request(struct merge *m, int64_t demand)
     if (!m->started)
         return;
     if (m->ordered && m->current < m->opened)
-        input_request(&m->inputs[m->current],
-                      input_room(&m->inputs[m->current], demand));
+        input_request(&m->inputs[m->current], demand);
     while ((want = m->wants.head) != NULL) {
         input = uva__container_of(want, struct input, want);
         if (input_room(input, demand) == 0 && input_room(input, 1) != 0)
             return;
         (void)uva__list_pop(&m->wants);
         input->wants = false;
-        input_request(input, input_room(input, demand));
+        input_request(input, demand);
     }
 }
 
@@ -498,7 +407,7 @@ static void merge_leave(struct uva__source *source)
     struct merge *m = merge_at(source);
 
     inputs_quit(m);
-    merge_release(m);
+    uva__source_release(source);
 }
 
 /* ---- making one --------------------------------------------------------- */
@@ -510,6 +419,7 @@ static const struct uva__source_ops merge_ops = {
     .take = merge_take,
     .stop = merge_stop,
     .leave = merge_leave,
+    .free = merge_free,
     .need = merge_need,
     .above = merge_above,
 };
@@ -527,11 +437,13 @@ struct setup {
 };
 
 static void input_init(struct input *input, struct merge *m,
+                       const struct uva_window *window,
                        struct uva__producer *above, struct uva_stream *stream)
 {
     uva__inlet_init(&input->inlet, &inlet_ops, above);
     input->inlet.stream = stream;
     input->merge = m;
+    uva__intake_init(&input->in, window);
     uva__share_join(&input->share, &above->source->share);
     input->label = above->source->label;
     m->source.sized =
@@ -546,25 +458,28 @@ static struct uva__source *merge_make(struct uva__producer *above,
     const struct setup *setup = given;
     struct uva_stream *const *others = setup->others;
     const size_t count = setup->count + 1;
-    struct merge *m = uva__memory_new(&above->rt->allocator, merge_size(count));
+    struct uva__source *source =
+        uva__source_new(&merge_ops, above->rt,
+                        sizeof(struct merge) + count * sizeof(struct input));
+    struct merge *m;
 
-    if (m == NULL)
+    if (source == NULL)
         return NULL;
-    uva__source_init(&m->source, &merge_ops, above->rt);
+    m = merge_at(source);
     m->source.name = setup->name;
     m->source.label = uva__label_acquire(above->source->label);
     uva__share_join(&m->source.share, &above->source->share);
-    uva__atomic64_store(&m->refs, 1);
-    m->window = setup->window;
+    m->first.who = "input";
     m->ordered = setup->ordered;
     m->keep_going = setup->keep_going;
     m->at_once = setup->at_once;
     m->count = count;
     m->source.device_type = above->abi.device_type;
     m->source.sized = true; /* unless one input is not */
-    input_init(&m->inputs[0], m, above, NULL);
+    input_init(&m->inputs[0], m, &setup->window, above, NULL);
     for (size_t i = 0; i < setup->count; i++)
-        input_init(&m->inputs[i + 1], m, others[i]->tail, others[i]);
+        input_init(&m->inputs[i + 1], m, &setup->window, others[i]->tail,
+                   others[i]);
     *setup->taken = true;
     return &m->source;
 }
