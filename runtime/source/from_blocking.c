@@ -26,10 +26,12 @@
 
 /* The options of the user that are used while the stream is read. */
 struct given {
-    int (*open)(void *ctx, struct ArrowArrayStream *out,
-                struct uva_error *error);
-    int (*open_device)(void *ctx, struct ArrowDeviceArrayStream *out,
-                       struct uva_error *error);
+    union { /* by `is_plain` */
+        int (*open)(void *ctx, struct ArrowArrayStream *out,
+                    struct uva_error *error);
+        int (*open_device)(void *ctx, struct ArrowDeviceArrayStream *out,
+                           struct uva_error *error);
+    };
     void (*interrupt)(void *ctx);
     const char *(*metadata)(void *ctx, int code);
     void (*needed)(void *ctx);
@@ -251,8 +253,10 @@ static void given_fill(struct given *g,
 {
     if (!uva__memory_is_clear(options->reserved, 1))
         return;
-    g->open = options->open;
-    g->open_device = options->open_device;
+    if (g->is_plain)
+        g->open = options->open;
+    else
+        g->open_device = options->open_device;
     g->interrupt = options->interrupt;
     g->metadata = options->metadata;
     g->needed = options->needed;
@@ -266,7 +270,7 @@ static int given_check(const struct given *g,
                        bool has_source, const struct uva__rt *rt,
                        struct uva_error *error)
 {
-    bool open =
+    const bool open =
         g->is_plain ? options->open != NULL : options->open_device != NULL;
 
     if (!uva__memory_is_clear(options->reserved, 1))

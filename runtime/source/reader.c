@@ -22,6 +22,7 @@
 
 #include "base/memory.h"
 #include "stream/slots.h"
+#include "stream/source_kind.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -41,23 +42,17 @@ static void reader_free_turn(struct uva__reader *r, struct uva__rt *rt)
     r->loop.turn = NULL;
 }
 
-static void reader_free(struct uva__wakeup *wakeup)
+static void reader_free(struct uva__source *source,
+                        const struct uva_allocator *allocator)
 {
-    struct uva__reader *r =
-        uva__container_of(wakeup, struct uva__reader, wakeup);
-    const struct uva__reader_ops *ops = r->ops;
-    struct uva__rt *rt = uva__rt_acquire(r->source.rt);
-    const struct uva_allocator *allocator = &rt->allocator;
+    struct uva__reader *r = reader_of(source);
 
     uva__metadata_fini(&r->worker.metadata, allocator, NULL);
     uva__failure_fini(&r->worker.failure, allocator);
-    uva__memory_free(allocator, r->worker.outline, r->worker.outline_size);
-    reader_free_turn(r, rt);
-    uva__source_fini(&r->source);
-    if (ops->free != NULL)
-        ops->free(r);
-    uva__memory_free(allocator, r, r->size);
-    uva__rt_release(rt);
+    uva__measure_fini(&r->worker.measure);
+    reader_free_turn(r, source->rt);
+    if (r->ops->free != NULL)
+        r->ops->free(r);
 }
 
 /* ---- the loop: as a source ----------------------------------------------- */
@@ -146,21 +141,20 @@ static void reader_end_turn(struct uva__reader *r)
     reader_free_turn(r, r->source.rt);
 }
 
-/* Reads `events` before `tail`: so with the end, all batches before it are
+/* Reads the facts before `tail`: so with the end, all batches before it are
  * seen. */
 static void reader_absorb(struct uva__reader *r)
 {
     struct uva__source *source = &r->source;
-    uint64_t events = uva__atomic64_load(&r->events);
+    const uint64_t facts = uva__atomic64_load(&r->credit);
 
-    if ((events & READER_EVENT_SCHEMA) && !source->schema_known) {
+    if ((facts & CREDIT_DESCRIBED) && !source->schema_known) {
         uva__metadata_move(&r->worker.metadata, &source->metadata);
         source->device_type = r->worker.device_type;
         source->schema_known = true;
     }
     source->ready = (int64_t)(uva__atomic64_load(&r->tail) - r->loop.taken);
-    if ((events & READER_EVENT_END) && !source->ended &&
-        source->failure.code == 0) {
+    if ((facts & CREDIT_ENDED) && !source->ended && source->failure.code == 0) {
         uva__failure_move(&r->worker.failure, &source->failure,
                           &source->rt->allocator);
         source->ended = source->failure.code == 0;
@@ -198,8 +192,9 @@ static void reader_account(struct uva__reader *r)
                     (int64_t)(r->loop.granted - r->loop.taken), bytes);
     oldest = r->ring[r->loop.taken & r->ring_mask];
     if (tail > r->loop.taken && !oldest->is_lazy)
-        uva__share_keep(&r->source.share, reader_kept(r), &r->worker.schema,
-                        &oldest->array, &oldest->info);
+        uva__share_keep(&r->source.share, reader_kept(r),
+                        &r->worker.measure.schema, &oldest->array,
+                        &oldest->info);
 }
 
 /* Lets the worker read `count` more batches. */
@@ -357,20 +352,15 @@ static void reader_stop(struct uva__source *source)
     uva__reader_worker_give_up(r);
 }
 
-static bool reader_on_wakeup(struct uva__wakeup *wakeup)
+static void reader_posted(struct uva__source *source)
 {
-    struct uva__reader *r =
-        uva__container_of(wakeup, struct uva__reader, wakeup);
+    struct uva__reader *r = reader_of(source);
 
-    const bool closed = (uva__atomic64_load(&r->credit) & CREDIT_CLOSED) != 0;
-
-    if (closed)
-        reader_end_turn(r);
-    if (!r->source.stopped)
-        uva__producer_run(r->source.producer);
-    else if (closed)
+    if (!(uva__atomic64_load(&r->credit) & CREDIT_CLOSED))
+        return;
+    reader_end_turn(r);
+    if (source->stopped)
         reader_empty(r);
-    return false;
 }
 
 /* A source that was never started still has to be closed, by a worker. A source
@@ -389,13 +379,10 @@ static void reader_leave(struct uva__source *source)
         uva__reader_worker_start(r);
         uva__reader_worker_give_up(r);
     }
-    uva__wakeup_release(&r->wakeup);
+    uva__source_release(source);
 }
 
 /* ---- making one --------------------------------------------------------- */
-
-static const struct uva__wakeup_ops reader_wakeup_ops = {reader_on_wakeup,
-                                                         reader_free};
 
 /* Makes the turn of a source with a limit. 0 or ENOMEM. */
 static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,
@@ -435,6 +422,8 @@ static const struct uva__source_ops worker_ops = {
     .take = reader_take,
     .stop = reader_stop,
     .leave = reader_leave,
+    .free = reader_free,
+    .posted = reader_posted,
     .need = reader_need,
     .busy_ns = reader_busy_ns,
     .direct = true, /* woken by the worker, or by the budget */
@@ -447,6 +436,8 @@ static const struct uva__source_ops inline_ops = {
     .take = reader_take,
     .stop = reader_stop,
     .leave = reader_leave,
+    .free = reader_free,
+    .posted = reader_posted,
     .need = reader_need,
     .busy_ns = reader_busy_ns,
     .pulls_inline = true,
@@ -468,7 +459,7 @@ static struct uva__reader *reader_alloc(struct uva__rt *rt,
 
     if (r == NULL)
         return NULL;
-    r->size = size;
+    r->source.size = size;
     r->window = *window;
     r->ring = (void *)((char *)r + first);
     r->ring_mask = (uint32_t)(slots - 1);
@@ -481,7 +472,9 @@ static void reader_init(struct uva__reader *r,
 {
     r->on_loop = on_loop;
     r->loop.largest = -1;
-    uva__source_init(&r->source, on_loop ? &inline_ops : &worker_ops, rt);
+    uva__source_init_counted(&r->source, on_loop ? &inline_ops : &worker_ops,
+                             rt, r->source.size);
+    uva__source_acquire(&r->source); /* the worker's */
     r->source.name = ops->name;
     r->source.sized = ops->sized;
     r->ops = ops;
@@ -490,7 +483,6 @@ static void reader_init(struct uva__reader *r,
     r->job.run = uva__reader_worker_run;
     r->job.awaited = &r->awaited;
     r->interrupter.run = uva__reader_worker_interrupt;
-    uva__wakeup_init(&r->wakeup, &reader_wakeup_ops, 2); /* stream, worker */
 }
 
 int uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
@@ -514,7 +506,7 @@ int uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
         return ENOMEM;
     code = reader_limit(r, rt, on_loop, turns);
     if (code != 0) {
-        uva__memory_free(&rt->allocator, r, r->size);
+        uva__memory_free(&rt->allocator, r, r->source.size);
         return code;
     }
     reader_init(r, ops, rt, on_loop, can_interrupt);

@@ -11,16 +11,14 @@
 #ifndef UVA_SOURCE_READER_H
 #define UVA_SOURCE_READER_H
 
-#include "arrow/fixed_width.h"
 #include "source/interrupt.h"
 #include "source/reader_credit.h"
 #include "stream/discard_queue.h"
+#include "stream/measure.h"
 #include "stream/producer.h"
 #include "stream/source.h"
 
 struct uva__reader;
-
-enum { READER_ROOM = 16 }; /* pointers: for the outline of one column */
 
 /* The result of one call of next: exactly one member, or none at the end. */
 struct uva__read {
@@ -84,59 +82,53 @@ enum uva__reading {
 
 struct uva__reader {
     struct uva__source source; /* first; its schema is the worker's until
-                                  SCHEMA */
+                                  DESCRIBED */
     const struct uva__reader_ops *ops; /* static */
     struct uva_window window;          /* with its defaults filled in */
     bool on_loop;                      /* the loop thread is its worker */
     bool can_interrupt;                /* ops->interrupt has an effect */
     bool is_timed;                     /* its calls are measured */
     uint32_t ring_mask;                /* size of `ring` less one */
-    struct uva__wakeup wakeup;  /* posted by the worker: for the schema, a
-                                   batch, a pause, the end of the source */
-    struct uva_job job;         /* the worker's: reads */
-    uint64_t submitted_ns;      /* when that was submitted; 0: not timed */
-    struct uva_job interrupter; /* the extra thread's: interrupts */
-    struct uva__discard rescue; /* closes the source if its job waits */
-    struct uva__task **ring;    /* slots filled, a power of two: lies after
-                                   the struct of the kind of source */
-    size_t size;                /* of the whole */
-
-    struct {               /* the loop thread's alone */
-        uint64_t granted;  /* batches that the worker may read, in all */
-        uint64_t taken;    /* slots taken full, in all */
-        uint64_t measured; /* slots filled and measured, in all */
-        uint64_t bytes;    /* of those slots, in all */
-        int64_t largest;   /* size of the largest batch; -1: no batch so far */
+    struct uva_job job;                /* the worker's: reads */
+    uint64_t submitted_ns;          /* when that was submitted; 0: not timed */
+    union {                         /* of a cancel, for the extra thread */
+        struct uva_job interrupter; /* interrupts a call that runs */
+        struct uva__discard rescue; /* closes a source whose job waits: in no
+                                       call then, so it is not interrupted */
+    };
+    struct uva__task **ring; /* slots filled, a power of two: lies after
+                                the struct of the kind of source */
+    struct {                 /* the loop thread's alone */
+        uint64_t granted;    /* batches that the worker may read, in all */
+        uint64_t taken;      /* slots taken full, in all */
+        uint64_t measured;   /* slots filled and measured, in all */
+        uint64_t bytes;      /* of those slots, in all */
+        int64_t largest; /* size of the largest batch; -1: no batch so far */
         enum uva__reader_phase phase;
         struct uva__hold_up hold_up; /* stopped, and its source is not closed */
         struct uva__permit *turn; /* owns: to be open; NULL: without a limit */
     } loop;
 
-    struct uva__atomic64 credit;     /* see source/reader_credit.h */
-    struct uva__atomic64 awaited;    /* batches; see exec/awaited.h */
-    struct uva__interrupt interrupt; /* whether the worker is in a call */
-    struct uva__atomic64 tail;       /* slots filled, in all; by the worker */
-    struct uva__counter read_bytes;  /* in these, as far as known */
-    struct uva__atomic64 busy_ns;    /* in calls that have ended, if it is
-                                        timed; by the worker */
-    struct uva__atomic64 busy_since; /* when the present call began; 0: no
-                                        call */
-    struct uva__atomic64 events;     /* bits READER_EVENT_...; by the worker */
-    struct uva__atomic64 consumed;   /* bytes consumed, in all; by the loop */
+    struct uva__atomic64 credit;       /* see source/reader_credit.h */
+    struct uva__atomic64 awaited;      /* batches; see exec/awaited.h */
+    struct uva__interrupt interrupt;   /* whether the worker is in a call */
+    struct uva__atomic64 tail;         /* slots filled, in all; by the worker */
+    struct uva__counter read_bytes;    /* in these, as far as known */
+    struct uva__atomic64 busy_ns;      /* in calls that have ended, if it is
+                                          timed; by the worker */
+    struct uva__atomic64 busy_since;   /* when the present call began; 0: no
+                                          call */
+    struct uva__atomic64 consumed;     /* bytes consumed, in all; by the loop */
     struct uva__atomic64 discard_from; /* after a stop the loop discards the
                                           slots before this one, the worker the
                                           rest */
 
     struct { /* of the thread that has RUNNING */
         enum uva__reading reading;
-        struct ArrowSchema schema;     /* an outline: to check batches with */
-        void *room[READER_ROOM];       /* for its nodes and texts */
-        void *outline;                 /* owns: instead of that; or NULL */
-        size_t outline_size;           /* of that */
-        struct uva__fixed_width shape; /* of batches of that schema */
-        struct uva__metadata metadata; /* gives to the loop, with SCHEMA */
-        struct uva__failure failure;   /* gives to the loop, with END */
-        ArrowDeviceType device_type;   /* gives to the loop, with SCHEMA */
+        struct uva__measure measure;   /* of its batches */
+        struct uva__metadata metadata; /* gives to the loop, with DESCRIBED */
+        struct uva__failure failure;   /* gives to the loop, with ENDED */
+        ArrowDeviceType device_type;   /* gives to the loop, with DESCRIBED */
         int32_t count;                 /* batches in this job */
         uint64_t credits;              /* batches that may be read now */
         struct uva__list slots;        /* empty slots, taken in advance */
@@ -158,9 +150,6 @@ uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
                 bool on_loop, bool can_interrupt, struct uva_turns *turns);
 
 /* ---- the worker's side, for the loop's: source/reader_worker.c ----------- */
-
-/* Bits of reader->events. */
-enum { READER_EVENT_SCHEMA = 1, READER_EVENT_END = 2 };
 
 /* Starts the worker. Called by the thread that has set RUNNING. Thread: any. */
 void uva__reader_worker_start(struct uva__reader *reader);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which thread owns a reader's source, and how many slots it may fill, in one
- * atomic: so that granting credit and closing cannot race. Used by a reader's
- * loop (source/reader.c) and worker (source/reader_worker.c). */
+/* Which thread owns a reader's source, how many slots it may fill, and how far
+ * it has come, in one atomic: so that granting credit and closing cannot race.
+ * Used by a reader's loop (source/reader.c) and worker
+ * (source/reader_worker.c).
+ */
 #ifndef UVA_SOURCE_READER_CREDIT_H
 #define UVA_SOURCE_READER_CREDIT_H
 
@@ -9,12 +11,14 @@
 
 /* The credits are in the bits above these. */
 enum {
-    CREDIT_RUNNING = 1, /* a thread owns the source, and reader->worker */
-    CREDIT_PAUSED = 2,  /* it has given that up until bytes are consumed */
-    CREDIT_CANCEL = 4,  /* no more batches are wanted */
-    CREDIT_CLOSED = 8,  /* the source is closed, the slots are the loop's */
-    CREDIT_FLAGS = 15,
-    CREDIT_SHIFT = 4
+    CREDIT_RUNNING = 1,    /* a thread owns the source, and reader->worker */
+    CREDIT_PAUSED = 2,     /* it has given that up until bytes are consumed */
+    CREDIT_CANCEL = 4,     /* no more batches are wanted */
+    CREDIT_CLOSED = 8,     /* the source is closed, the slots are the loop's */
+    CREDIT_DESCRIBED = 16, /* the schema can be read */
+    CREDIT_ENDED = 32,     /* no batch follows, and the failure can be read */
+    CREDIT_FLAGS = 63,
+    CREDIT_SHIFT = 6
 };
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -54,6 +58,13 @@ static inline uint64_t uva__reader_credit_cancel(struct uva__atomic64 *word)
 }
 
 /* ---- the worker, while it has RUNNING ----------------------------------- */
+
+/* States a fact: DESCRIBED or ENDED. Thread: worker. */
+static inline void uva__reader_credit_state(struct uva__atomic64 *word,
+                                            uint64_t fact)
+{
+    uva__atomic64_or(word, fact);
+}
 
 /* The next step of the worker. */
 enum uva__reader_credit_next {

@@ -6,8 +6,6 @@
 
 #include <errno.h>
 
-#include "arrow/layout.h"
-#include "arrow/schema_outline.h"
 #include "arrow/structs.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -76,7 +74,7 @@ static void worker_leave(struct uva__reader *r)
 static inline void worker_notify(struct uva__reader *r)
 {
     if (!r->on_loop)
-        uva__meter_wake_outside(r->source.meter, &r->wakeup);
+        uva__meter_wake_outside(r->source.meter, &r->source.wakeup);
 }
 
 /* Counts for the statistics whether the worker runs. A source without a
@@ -130,37 +128,22 @@ static int worker_copy_metadata(struct uva__reader *r)
     return 0;
 }
 
-/* Gives memory for an outline, in the reader itself if it is small; NULL
- * without memory. */
-static void *worker_outline_room(struct uva__reader *r, size_t size)
-{
-    if (size <= sizeof(r->worker.room))
-        return r->worker.room;
-    r->worker.outline = uva__memory_new(&r->source.rt->allocator, size);
-    r->worker.outline_size = size;
-    return r->worker.outline;
-}
-
-/* Batches are checked against an outline, as the schema itself is given to the
+/* Batches are checked against a copy, as the schema itself is given to the
  * loop. */
-static int worker_outline_schema(struct uva__reader *r, struct uva_error *error)
+static int worker_take_schema(struct uva__reader *r, struct uva_error *error)
 {
-    struct uva__schema_outline outline;
-    int code = uva__schema_outline_measure(&outline, &r->source.schema);
-    void *room;
+    int code = uva__structs_check_schema(&r->source.schema, error);
 
     if (code != 0)
-        return uva_error_set(
-            error, code,
-            "get_schema gave a schema that makes no sense: its metadata, its "
-            "children or a format of theirs");
-    room = worker_outline_room(r, uva__schema_outline_size(&outline));
-    if (room == NULL)
-        return ENOMEM;
-    uva__schema_outline_fill(&outline, &r->source.schema, room,
-                             &r->worker.schema);
-    uva__fixed_width_read(&r->worker.shape, &r->worker.schema);
-    return 0;
+        return code;
+    code = uva__measure_init(&r->worker.measure, &r->source.rt->allocator,
+                             &r->source.schema);
+    if (code == 0 || code == ENOMEM)
+        return code;
+    return uva_error_set(
+        error, code,
+        "get_schema gave a schema that makes no sense: its metadata, its "
+        "children or a format of theirs");
 }
 
 /* A call of the source begins, and ends. */
@@ -205,14 +188,12 @@ static void worker_open(struct uva__reader *r)
     }
     code = worker_copy_metadata(r);
     if (code == 0)
-        code = uva__structs_check_schema(&r->source.schema, &error);
-    if (code == 0)
-        code = worker_outline_schema(r, &error);
+        code = worker_take_schema(r, &error);
     if (code != 0) {
         worker_finish(r, code, &error, NULL);
         return;
     }
-    uva__atomic64_or(&r->events, READER_EVENT_SCHEMA);
+    uva__reader_credit_state(&r->credit, CREDIT_DESCRIBED);
     worker_notify(r);
 }
 
@@ -223,25 +204,6 @@ static void read_discard(struct uva__read *read)
     uva_array_release(read->array);
     if (read->lazy.item != NULL)
         (void)read->lazy.extract(read->lazy.ctx, read->lazy.item, NULL, NULL);
-}
-
-static int worker_measure(struct uva__reader *r, struct uva__task *task,
-                          struct uva_error *error)
-{
-    struct uva_error detail;
-
-    if (uva__fixed_width_measure(&r->worker.shape, &task->array.array,
-                                 &task->info.bytes))
-        return 0;
-    if (uva__layout_measure_shaped(&r->worker.shape, &r->worker.schema,
-                                   &task->array, &task->info.bytes,
-                                   &detail) != EINVAL) {
-        task->info.bytes = uva__window_size(task->info.bytes);
-        return 0; /* the size of an unknown format is not known */
-    }
-    return uva_error_set(
-        error, EPROTO, "batch %llu does not fit the schema: %s",
-        (unsigned long long)uva__atomic64_peek(&r->tail), detail.message);
 }
 
 static int worker_fill_lazy(struct uva__reader *r, struct uva__task *task,
@@ -273,9 +235,19 @@ __attribute__((cold)) static void worker_note_type(struct uva__reader *r)
 static int worker_fill_array(struct uva__reader *r, struct uva__task *task,
                              struct uva_error *error)
 {
+    struct uva_error detail;
+    int code;
+
     if (task->array.device_type != r->worker.device_type)
         worker_note_type(r);
-    return worker_measure(r, task, error);
+    code = uva__measure(&r->worker.measure, &task->array, &task->info.bytes,
+                        &detail);
+    return code == 0
+               ? 0
+               : uva_error_set(error, EPROTO,
+                               "batch %llu does not fit the schema: %s",
+                               (unsigned long long)uva__atomic64_peek(&r->tail),
+                               detail.message);
 }
 
 /* Completes the slot and gives it to the loop; discards the batch if that
@@ -416,11 +388,11 @@ static bool worker_pause(struct uva__reader *r)
 {
     bool paused;
 
-    uva__wakeup_acquire(&r->wakeup); /* without RUNNING it may be freed */
+    uva__source_acquire(&r->source); /* without RUNNING it may be freed */
     paused = uva__reader_credit_pause(&r->credit);
     if (paused)
         worker_notify(r);
-    uva__wakeup_release(&r->wakeup);
+    uva__source_release(&r->source);
     return paused;
 }
 
@@ -502,17 +474,17 @@ static void worker_close(struct uva__reader *r)
     worker_set_working(r, false);
     uva__lane_give_up_here(); /* a release may block, too */
     if (r->ops->end != NULL && r->ops->end(r)) {
-        uva__atomic64_or(&r->events, READER_EVENT_END);
-        uva__rt_wake(r->source.rt, &r->wakeup);
+        uva__reader_credit_state(&r->credit, CREDIT_ENDED);
+        uva__rt_wake(r->source.rt, &r->source.wakeup);
     }
     r->ops->close(r);
-    uva__atomic64_or(&r->events, READER_EVENT_END);
+    uva__reader_credit_state(&r->credit, CREDIT_ENDED);
     if (!uva__reader_credit_finish(&r->credit)) {
         worker_discard(r);
         uva__reader_credit_set_closed(&r->credit);
     }
-    uva__rt_wake(r->source.rt, &r->wakeup);
-    uva__wakeup_release(&r->wakeup);
+    uva__rt_wake(r->source.rt, &r->source.wakeup);
+    uva__source_release(&r->source);
 }
 
 void uva__reader_worker_run(struct uva_job *job)
@@ -562,7 +534,7 @@ static void worker_rescue(struct uva__discard *item)
         worker_close(r);
         uva__rt_job_end(rt); /* of the job that was taken back */
     }
-    uva__wakeup_release(&r->wakeup);
+    uva__source_release(&r->source);
     uva__rt_job_end(rt);
 }
 
@@ -578,7 +550,7 @@ void uva__reader_worker_give_up(struct uva__reader *r)
         uva__rt_job_end(rt);
         return;
     }
-    uva__wakeup_acquire(&r->wakeup);
+    uva__source_acquire(&r->source);
     r->rescue.owner = r;
     r->rescue.run = worker_rescue;
     uva__discard_add(rt, &r->rescue);
@@ -601,7 +573,7 @@ void uva__reader_worker_interrupt(struct uva_job *job)
         uva__interrupt_await(&r->interrupt, pause_ms);
         pause_ms = uva__interrupt_next_pause(pause_ms);
     }
-    uva__wakeup_release(&r->wakeup);
+    uva__source_release(&r->source);
     uva__rt_job_end(rt);
 }
 
@@ -618,7 +590,7 @@ bool uva__reader_worker_cancel(struct uva__reader *r)
     }
     if (!r->can_interrupt || !uva__rt_job_begin(rt))
         return true;
-    uva__wakeup_acquire(&r->wakeup);
+    uva__source_acquire(&r->source);
     uva__lane_run_uncapped(&rt->jobs, &r->interrupter);
     return true;
 }
