@@ -23,14 +23,14 @@
 enum { WORKERS_MAX = 128 };
 
 struct parallel {
-    struct uva__flight flight;     /* first */
-    struct uva__extract_pool pool; /* the workers that extract */
+    struct uva__extract_pool pool; /* first: the workers that extract */
     uint64_t taken;                /* batches passed on, in all; loop */
 };
 
 static struct parallel *parallel_at(struct uva__source *source)
 {
-    return uva__container_of(uva__flight_at(source), struct parallel, flight);
+    return uva__container_of(uva__flight_at(source), struct parallel,
+                             pool.flight);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -56,24 +56,21 @@ static void parallel_grant(struct uva__flight *flight,
 static void parallel_pull(struct uva__source *source, int64_t demand)
 {
     struct parallel *p = parallel_at(source);
-    struct uva__flight *flight = &p->flight;
-    uint64_t granted;
+    struct uva__flight *flight = &p->pool.flight;
 
     if (!source->schema_known && flight->stage.inlet.failure.code == 0)
         return;
-    p->pool.priority = source->producer->priority;
     if (p->pool.extractors == NULL && source->schema_known &&
-        uva__extract_pool_prepare(&p->pool, flight->loop.in.window.batches,
-                                  &source->schema) != 0) {
+        uva__extract_pool_prepare(&p->pool, &source->schema) != 0) {
         uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
                             "no memory for a parallel stage");
         return;
     }
-    granted = uva__flight_advance(flight);
+    (void)uva__flight_advance(flight);
     if (demand > 0 && source->ready == 0)
         uva__extract_pool_want(&p->pool, p->taken + 1);
-    if (granted > 0)
-        uva__extract_pool_publish(&p->pool, granted);
+    if (!uva__list_is_empty(&p->pool.fresh))
+        uva__extract_pool_publish(&p->pool);
     uva__meter_block(source->meter, uva__list_is_empty(&flight->loop.waiting) ||
                                             uva__share_is_free(&source->share)
                                         ? UVA_WAITING_NONE
@@ -90,23 +87,26 @@ static struct uva__task *parallel_take(struct uva__source *source)
 static void promise_drop(struct parallel *p, struct uva__flight_batch *batch)
 {
     uva__task_drop(&batch->slot->promise);
-    uva__flight_discard(&p->flight, batch);
+    uva__flight_discard(&p->pool.flight, batch);
 }
 
 /* A batch that is not over waits, or was granted, or a worker has it. */
 static void parallel_stop(struct uva__source *source)
 {
     struct parallel *p = parallel_at(source);
-    uint64_t unclaimed = uva__extract_pool_stop(&p->pool);
+    struct uva__flight *flight = &p->pool.flight;
+    struct uva__list unclaimed = {0};
     struct uva__link *link;
 
-    while ((link = uva__list_pop(&p->flight.loop.waiting)) != NULL)
+    uva__extract_pool_stop(&p->pool, &unclaimed);
+    while ((link = uva__list_pop(&flight->loop.waiting)) != NULL)
         promise_drop(p,
                      uva__container_of(link, struct uva__flight_batch, link));
     uva__flight_stop(source);
-    for (; unclaimed > 0; unclaimed--)
-        promise_drop(p, uva__extract_pool_ungrant(&p->pool));
-    uva__flight_clear(&p->flight.stage);
+    while ((link = uva__list_pop(&unclaimed)) != NULL)
+        promise_drop(p,
+                     uva__container_of(link, struct uva__flight_batch, done));
+    uva__flight_clear(&flight->stage);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -123,14 +123,13 @@ static void parallel_init(struct uva__stage *stage,
     const int32_t cores = uva__platform_cores();
     struct parallel *p = parallel_at(&stage->source);
 
-    uva__flight_init(&p->flight, &ops, &setup->window);
-    p->pool.flight = &p->flight;
+    uva__flight_init(&p->pool.flight, &ops, &setup->window);
     p->pool.workers = cores < WORKERS_MAX ? cores : WORKERS_MAX;
     if (options->workers != 0)
         p->pool.workers = options->workers;
-    p->flight.first = p->pool.workers;
-    p->flight.at_once = INT64_MAX;
-    p->flight.unordered = options->unordered;
+    p->pool.flight.first = p->pool.workers;
+    p->pool.flight.at_once = INT64_MAX;
+    p->pool.flight.unordered = options->unordered;
 }
 
 static void parallel_free(struct uva__stage *stage,
@@ -138,7 +137,7 @@ static void parallel_free(struct uva__stage *stage,
 {
     struct parallel *p = parallel_at(&stage->source);
 
-    uva__flight_fini(&p->flight, allocator);
+    uva__flight_fini(&p->pool.flight, allocator);
     uva__extract_pool_fini(&p->pool);
 }
 

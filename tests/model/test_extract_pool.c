@@ -15,11 +15,10 @@ enum { ENTRIES = 3, ROOM = 2, WORKERS = 2, ARENA = 2048, JOBS = ENTRIES + 1 };
 static struct {
     struct uva__rt rt;
     struct uva__meter meter;
-    struct uva__flight flight;
+    struct uva__producer producer;
     struct uva__extract_pool extract_pool;
     struct uva__flight_batch entries[ENTRIES];
-    struct uva__task slots[ENTRIES], spare;
-    struct uva__flight_batch ungranted;   /* in the ring at first */
+    struct uva__task slots[ENTRIES];
     uint64_t spent[ENTRIES];              /* how often each was extracted */
     uint64_t granted, taken_back, done;   /* entries */
     struct uva__atomic64 submitted, over; /* jobs submitted; 1: all are */
@@ -34,6 +33,7 @@ static struct {
 
 static bool stops;  /* the loop stops at once */
 static bool yields; /* one worker yields after its first entry */
+static bool loses;  /* a mutant: the second job is lost */
 
 /* ---- the surroundings --------------------------------------------------- */
 
@@ -79,6 +79,8 @@ void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
     (void)wakeups;
     if (at == (uint64_t)(yields ? JOBS : ENTRIES))
         sim_fail("more jobs than cells");
+    if (loses && at == 1)
+        return;
     world.jobs[at] = job;
     uva__atomic64_add(&world.submitted, 1);
 }
@@ -127,8 +129,6 @@ static int entry_extract(struct ArrowAsyncTask *task,
     static const void *no_buffers[1];
     uint64_t *spent = task->private_data;
 
-    if (spent == NULL)
-        sim_fail("a cell is extracted that was not granted");
     sim_plain(spent);
     sim_point();
     if (++*spent != 1)
@@ -179,18 +179,18 @@ static void loop_grant(uint64_t count)
         };
         uva__extract_pool_grant(&world.extract_pool, entry);
     }
-    uva__extract_pool_publish(&world.extract_pool, count);
+    uva__extract_pool_publish(&world.extract_pool);
 }
 
 static bool one_is_done(void *arg)
 {
     (void)arg;
-    return !uva__mpsc_is_empty(&world.flight.done);
+    return !uva__mpsc_is_empty(&world.extract_pool.flight.done);
 }
 
 static void loop_take_done(void)
 {
-    struct uva__link *link = uva__mpsc_take(&world.flight.done);
+    struct uva__link *link = uva__mpsc_take(&world.extract_pool.flight.done);
     const struct uva__flight_batch *batch;
 
     for (; link != NULL; link = link->next) {
@@ -202,7 +202,8 @@ static void loop_take_done(void)
 
 static void loop_run(void *arg)
 {
-    uint64_t back = 0;
+    struct uva__list back = {0};
+    struct uva__link *link;
 
     loop_grant(ROOM);
     if (yields)
@@ -212,11 +213,12 @@ static void loop_run(void *arg)
         loop_take_done();
         loop_grant(1);
     } else {
-        back = uva__extract_pool_stop(&world.extract_pool);
+        uva__extract_pool_stop(&world.extract_pool, &back);
     }
-    for (; back > 0; back--) {
-        uint64_t *spent = uva__extract_pool_ungrant(&world.extract_pool)
-                              ->slot->promise.private_data;
+    while ((link = uva__list_pop(&back)) != NULL) {
+        uint64_t *spent =
+            uva__container_of(link, struct uva__flight_batch, done)
+                ->slot->promise.private_data;
 
         sim_plain(spent);
         if (++*spent != 1)
@@ -231,12 +233,8 @@ static void first(void *arg)
     const struct ArrowSchema schema = {.format = "+s",
                                        .release = schema_release};
 
-    if (uva__extract_pool_prepare(&world.extract_pool, ROOM, &schema) != 0)
+    if (uva__extract_pool_prepare(&world.extract_pool, &schema) != 0)
         sim_fail("no memory");
-    world.ungranted.slot = &world.spare;
-    world.spare.promise.extract_data = entry_extract;
-    for (uint64_t i = 0; i < world.extract_pool.ring; i++)
-        world.extract_pool.granted[i].pointer = &world.ungranted;
     for (int i = 0; i < WORKERS; i++)
         sim_spawn("worker", worker_run, arg);
     loop_run(arg);
@@ -251,16 +249,17 @@ static void prepare(void)
     world.rt.allocator = (struct uva_allocator){.alloc = explore_alloc,
                                                 .dealloc = explore_dealloc,
                                                 .ctx = &world.arena};
-    world.flight.stage.source.rt = &world.rt;
-    world.flight.stage.source.meter = &world.meter;
+    world.extract_pool.flight.stage.source.rt = &world.rt;
+    world.extract_pool.flight.stage.source.meter = &world.meter;
     world.meter.point.rt = &world.rt;
-    world.extract_pool.flight = &world.flight;
+    world.extract_pool.flight.stage.source.producer = &world.producer;
     world.extract_pool.workers = WORKERS;
 }
 
 static const char *wrong(void)
 {
-    const struct uva__link *link = uva__mpsc_take(&world.flight.done);
+    const struct uva__link *link =
+        uva__mpsc_take(&world.extract_pool.flight.done);
     uint64_t done = world.done;
 
     for (uint64_t i = 0; i < world.granted; i++)
@@ -270,8 +269,10 @@ static const char *wrong(void)
         done++;
     if (done + world.taken_back != world.granted)
         return "a cell is not done";
-    if (world.extract_pool.work.value != 0)
+    if (world.extract_pool.locked.active != 0)
         return "a worker stays counted";
+    if (world.rt.stats.calls_stuck.value != 0)
+        return "a call stays stuck";
     return world.refs == 0 && world.begun == 0 ? NULL : "a count is not back";
 }
 
@@ -309,12 +310,20 @@ END_TEST
 
 START_TEST(its_words_must_be_exchanged)
 {
-    explore_finds_spoiled(kernel_of(false), &world.extract_pool.work, SIM_SPLIT,
-                          "what is to be claimed is loaded and stored");
-    explore_finds_spoiled(kernel_of(true), &world.extract_pool.work, SIM_SPLIT,
-                          "what is to be claimed is loaded and stored");
-    explore_finds_spoiled(kernel_of(false), &world.extract_pool.claimed,
-                          SIM_SPLIT, "what was claimed is loaded and stored");
+    explore_finds_spoiled(kernel_of(false),
+                          &world.extract_pool.flight.done.newest, SIM_SPLIT,
+                          "what is done is loaded and stored");
+    explore_finds_spoiled(kernel_of(true), &world.rt.stats.calls_stuck,
+                          SIM_SPLIT, "stuck calls are loaded and stored");
+}
+END_TEST
+
+START_TEST(each_extractor_must_be_submitted)
+{
+    loses = true;
+    explore_finds(kernel_of(false), "a job is lost");
+    explore_finds(kernel_of(true), "a job is lost");
+    loses = false;
 }
 END_TEST
 
@@ -325,21 +334,21 @@ START_TEST(every_cell_is_extracted_once_in_weak_memory)
     yields = true;
     explore_holds_weak(kernel_that_yields(), 1);
     yields = false;
-    explore_finds_weak(kernel_of(false), &world.extract_pool.work,
+    explore_finds_weak(kernel_of(false), &world.extract_pool.lock,
                        SIM_UNACQUIRED, "a cell is claimed without an acquire");
-    explore_finds_weak(kernel_of(false), &world.extract_pool.work,
+    explore_finds_weak(kernel_of(false), &world.extract_pool.lock,
                        SIM_UNRELEASED, "cells are granted without a release");
-    explore_finds_weak(kernel_of(false), &world.flight.done.newest,
+    explore_finds_weak(kernel_of(false), &world.extract_pool.flight.done.newest,
                        SIM_UNACQUIRED, "what is done is taken without one");
-    explore_finds_weak(kernel_of(false), &world.flight.done.newest,
+    explore_finds_weak(kernel_of(false), &world.extract_pool.flight.done.newest,
                        SIM_UNRELEASED, "a cell is done without a release");
 }
 END_TEST
 
 int main(void)
 {
-    return explore_main("extract pool",
-                        every_cell_is_extracted_or_taken_back_once,
-                        its_words_must_be_exchanged,
-                        every_cell_is_extracted_once_in_weak_memory, NULL);
+    return explore_main(
+        "extract pool", every_cell_is_extracted_or_taken_back_once,
+        its_words_must_be_exchanged, each_extractor_must_be_submitted,
+        every_cell_is_extracted_once_in_weak_memory, NULL);
 }

@@ -24,26 +24,31 @@ START_TEST(without_worker_threads_no_extractor_is_launched)
         .format = "n", .name = "", .release = schema_release};
     struct faulty_allocator memory;
     struct uva_runtime_options options = {0};
-    struct uva__flight flight = {0};
-    struct uva__flight_batch entry = {0};
-    struct uva__extract_pool pool = {.flight = &flight, .workers = 2};
+    struct uva__producer producer = {0};
+    static struct uva__flight_batch entries[3];
+    struct uva__extract_pool pool = {.workers = 2};
+    struct uva__stage *stage = &pool.flight.stage;
+    struct uva__list unclaimed = {0};
 
     faulty_allocator_init(&memory, 0);
     options.allocator = faulty_allocator_table(&memory);
-    ck_assert_int_eq(uva__rt_new(&options, &flight.stage.source.rt), 0);
-    uva__wakeup_init(&flight.stage.wakeup, &no_ops, 1);
-    ck_assert_int_eq(uva__extract_pool_prepare(&pool, 4, &schema), 0);
-    uva__rt_retire(flight.stage.source.rt);
-    uva__extract_pool_grant(&pool, &entry);
+    ck_assert_int_eq(uva__rt_new(&options, &stage->source.rt), 0);
+    stage->source.producer = &producer;
+    uva__wakeup_init(&stage->wakeup, &no_ops, 1);
+    ck_assert_int_eq(uva__extract_pool_prepare(&pool, &schema), 0);
+    uva__rt_retire(stage->source.rt);
     for (int i = 0; i < 3; i++) { /* more often than there are extractors */
-        uva__extract_pool_publish(&pool, i == 0);
-        ck_assert_uint_eq(uva__atomic64_load(&flight.stage.wakeup.refs), 1);
-        ck_assert_uint_eq(uva__atomic64_load(&pool.work), 1 << 8);
+        uva__extract_pool_grant(&pool, &entries[i]);
+        uva__extract_pool_publish(&pool);
+        ck_assert_uint_eq(uva__atomic64_load(&stage->wakeup.refs), 1);
+        ck_assert_int_eq(pool.locked.active, 0);
     }
-    ck_assert_uint_eq(uva__extract_pool_stop(&pool), 1);
-    ck_assert_ptr_eq(uva__extract_pool_ungrant(&pool), &entry);
+    uva__extract_pool_stop(&pool, &unclaimed);
+    for (int i = 0; i < 3; i++)
+        ck_assert_ptr_eq(uva__list_pop(&unclaimed), &entries[i].done);
+    ck_assert_ptr_null(uva__list_pop(&unclaimed));
     uva__extract_pool_fini(&pool);
-    uva__rt_release(flight.stage.source.rt);
+    uva__rt_release(stage->source.rt);
     ck_assert_int_eq(faulty_allocator_live(&memory), 0);
 }
 END_TEST
@@ -65,15 +70,15 @@ START_TEST(jobs_are_raised_once_when_a_consumer_begins_to_wait_for_read_ahead)
 {
     struct uva_runtime_options options = {0};
     struct faulty_allocator memory;
-    struct uva__flight flight = {0};
     const struct ArrowSchema schema = {
         .format = "n", .name = "", .release = schema_release};
-    struct uva__extract_pool pool = {.flight = &flight, .workers = 2};
+    struct uva__extract_pool pool = {.workers = 2};
+    struct uva__source *source = &pool.flight.stage.source;
 
     faulty_allocator_init(&memory, 0);
     options.allocator = faulty_allocator_table(&memory);
-    ck_assert_int_eq(uva__rt_new(&options, &flight.stage.source.rt), 0);
-    ck_assert_int_eq(uva__extract_pool_prepare(&pool, 4, &schema), 0);
+    ck_assert_int_eq(uva__rt_new(&options, &source->rt), 0);
+    ck_assert_int_eq(uva__extract_pool_prepare(&pool, &schema), 0);
     raised = 0;
     uva__extract_pool_want(&pool, 1); /* no job is queued */
     ck_assert_int_eq(raised, 0);
@@ -86,8 +91,8 @@ START_TEST(jobs_are_raised_once_when_a_consumer_begins_to_wait_for_read_ahead)
     uva__extract_pool_want(&pool, 2);
     ck_assert_int_eq(raised, 2);
     uva__extract_pool_fini(&pool);
-    uva__rt_retire(flight.stage.source.rt);
-    uva__rt_release(flight.stage.source.rt);
+    uva__rt_retire(source->rt);
+    uva__rt_release(source->rt);
     ck_assert_int_eq(faulty_allocator_live(&memory), 0);
 }
 END_TEST
