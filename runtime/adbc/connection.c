@@ -30,7 +30,8 @@ int uva__connection_set(struct uva__connection *c, char *const *options,
 static void connection_look(struct uva__connection *c,
                             struct uva__database *database)
 {
-    if (database->is_postgresql && !database->has_looked) {
+    if (uva__known_has(database->named, UVA__KNOWN_LIBPQ) &&
+        !database->has_looked) {
         database->pooler = uva__pooler_look(&database->adbc, &c->adbc);
         c->warns = database->pooler == UVA__POOLER_FOUND;
     }
@@ -70,7 +71,7 @@ static int connection_open(struct uva__connection *c, char *const *options,
     if (c->database->known == NULL)
         c->database->known = uva__known_find(&c->adbc);
     c->known = c->database->known;
-    if (c->known->loads_extensions)
+    if (uva__known_has(c->known, UVA__KNOWN_LOADS_EXTENSIONS))
         c->interrupt = uva__interrupt_find(&c->adbc);
     connection_look(c, c->database);
     return 0;
@@ -114,7 +115,8 @@ static bool connection_answers(const struct uva__connection *c)
 
 bool uva__connection_is_alive(const struct uva__connection *c)
 {
-    return !c->known->answers || connection_answers(c);
+    return !uva__known_has(c->known, UVA__KNOWN_ANSWERS) ||
+           connection_answers(c);
 }
 
 int uva__connection_execute(struct uva__connection *c, const char *sql,

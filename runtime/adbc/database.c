@@ -84,9 +84,9 @@ static bool is_memory(const char *uri)
 static char *uri_own(const struct uva__database *d, const char *uri,
                      const void *name, int64_t connect_ms)
 {
-    if (d->is_postgresql)
+    if (uva__known_has(d->named, UVA__KNOWN_LIBPQ))
         return postgresql_uri(uri, connect_ms);
-    return d->splits_memory && is_memory(uri)
+    return uva__known_has(d->named, UVA__KNOWN_SPLITS_MEMORY) && is_memory(uri)
                ? memory_uri(name)
                : uva__pairs_text(uri, strlen(uri));
 }
@@ -141,8 +141,7 @@ int uva__database_open(struct uva__database *d, const char *driver,
 {
     int code;
 
-    d->is_postgresql = uva__known_is_postgresql(driver);
-    d->splits_memory = uva__known_named(driver)->splits_memory;
+    d->named = uva__known_named(driver);
     code = uva__adbc_driver_load(driver, entrypoint, &d->driver, failure);
     return code == 0 ? database_init(d, options, connect_ms, failure) : code;
 }

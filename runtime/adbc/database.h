@@ -22,8 +22,7 @@ struct uva__database {
     struct AdbcDatabase adbc;       /* owns */
     const struct uva__known *known; /* static; NULL before the first connection;
                                        of the connect that uses it */
-    bool is_postgresql;             /* and reached by libpq */
-    bool splits_memory;             /* as in adbc/known.h */
+    const struct uva__known *named; /* static: by the name of the driver */
     bool has_looked;                /* for a pooler, after the first connect */
     enum uva__pooler pooler;        /* its finding */
 

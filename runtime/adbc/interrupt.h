@@ -7,7 +7,7 @@
 #include "adbc/sqlite/abi.h"
 #include "uvarrow/adbc_abi.h"
 
-/* Loads the extension into a connection of a driver that `loads_extensions`,
+/* Loads the extension into a connection of a driver that loads extensions,
  * as adbc/known.h has it, and gives its function there, which is valid until
  * the connection is released. Zeroes if the extension is not installed, or the
  * driver refuses it. Whether other extensions can be loaded is as before.

@@ -23,26 +23,24 @@ static const struct uva__known table[] = {
      .reset = UVA__RESET_DISCARD_ALL,
      .read_only = postgresql_read_only,
      .batch_option = "adbc.postgresql.batch_size_hint_bytes",
-     .connects_at_once = true,
-     .answers = true},
+     .traits =
+         UVA__KNOWN_LIBPQ | UVA__KNOWN_CONNECTS_AT_ONCE | UVA__KNOWN_ANSWERS},
     {.driver = "ADBC SQLite Driver",
      .file = "sqlite",
      .reset = UVA__RESET_CLOSE_IF_WRITES,
-     .refuses_rollback = true,
-     .loads_extensions = true,
-     .executes_first = true,
      .batch_option = "adbc.sqlite.query.batch_rows",
-     .batch_counts_rows = true,
-     .splits_memory = true,
-     .lock_statement = "PRAGMA busy_timeout="},
+     .lock_statement = "PRAGMA busy_timeout=",
+     .traits = UVA__KNOWN_REFUSES_ROLLBACK | UVA__KNOWN_LOADS_EXTENSIONS |
+               UVA__KNOWN_EXECUTES_FIRST | UVA__KNOWN_SPLITS_MEMORY |
+               UVA__KNOWN_COUNTS_ROWS},
     {.driver = "ADBC DuckDB Driver",
      .file = "duckdb",
      .reset = UVA__RESET_CLOSE,
-     .refuses_rollback = true},
+     .traits = UVA__KNOWN_REFUSES_ROLLBACK},
     {.driver = "ADBC Flight SQL Driver - Go",
      .file = "flightsql",
      .reset = UVA__RESET_CLOSE,
-     .connects_at_once = true},
+     .traits = UVA__KNOWN_CONNECTS_AT_ONCE},
     {.reset = UVA__RESET_CLOSE},
 };
 
@@ -184,13 +182,6 @@ static const struct uva__known *stream_read(struct ArrowArrayStream *stream)
     }
     uva_schema_release(&given);
     return known;
-}
-
-bool uva__known_is_postgresql(const char *driver)
-{
-    const char *file = strrchr(driver, '/');
-
-    return strstr(file != NULL ? file : driver, "postgresql") != NULL;
 }
 
 const struct uva__known *uva__known_find(struct AdbcConnection *connection)

@@ -16,6 +16,27 @@ enum uva__known_reset {
     UVA__RESET_DISCARD_ALL      /* by the statement of PostgreSQL */
 };
 
+/* The traits of a driver. */
+enum {
+    UVA__KNOWN_LIBPQ = 1,             /* it connects by libpq */
+    UVA__KNOWN_REFUSES_ROLLBACK = 2,  /* outside of a transaction: so a success
+                                         means that there was one */
+    UVA__KNOWN_LOADS_EXTENSIONS = 4,  /* of SQLite, by options of a connection:
+                                         so it can be interrupted, see
+                                         adbc/interrupt.h */
+    UVA__KNOWN_EXECUTES_FIRST = 8,    /* of a text with several statements,
+                                         without an error */
+    UVA__KNOWN_SPLITS_MEMORY = 16,    /* ":memory:" is a database for each
+                                         connection */
+    UVA__KNOWN_COUNTS_ROWS = 32,      /* `batch_option` is a number of rows, not
+                                         of bytes */
+    UVA__KNOWN_CONNECTS_AT_ONCE = 64, /* connects may run side by side, each on
+                                         a separate database, as it opens only
+                                         sockets */
+    UVA__KNOWN_ANSWERS = 128          /* ADBC_INFO_VENDOR_VERSION is asked of
+                                         the server */
+};
+
 struct uva__known {
     const char *driver; /* its name as ADBC_INFO_DRIVER_NAME; NULL: any */
     const char *file;   /* part of the name of its file */
@@ -24,30 +45,22 @@ struct uva__known {
      * after the last one; NULL: the driver has an option for that. ROLLBACK
      * ends it */
     const char *const *read_only;
-    bool refuses_rollback; /* outside of a transaction: so a success means that
-                              there was one */
-    bool loads_extensions; /* of SQLite, by options of a connection: so it can
-                              be interrupted, see adbc/interrupt.h */
-    bool executes_first;   /* of a text with several statements, without an
-                              error */
-    bool splits_memory;    /* ":memory:" is a database for each connection */
     const char *batch_option;   /* of a statement: how large a batch should be;
                                    may be NULL */
-    bool batch_counts_rows;     /* that is a number of rows, not of bytes */
     const char *lock_statement; /* after which milliseconds stand: how long a
                                    connection waits for a lock; NULL: none */
-    bool connects_at_once; /* connects may run side by side, each on a separate
-                              database, as it opens only sockets */
-    bool answers;          /* ADBC_INFO_VENDOR_VERSION is asked of the server */
+    unsigned traits;            /* bits UVA__KNOWN_... */
 };
-
-/* Whether a driver, by its name or path before it is loaded, is PostgreSQL's,
- * which connects by libpq. */
-bool uva__known_is_postgresql(const char *driver);
 
 /* The facts about a driver before it has answered, by the name of its file or
  * of its look-up. Never NULL. Thread: any. */
 const struct uva__known *uva__known_named(const char *driver);
+
+static inline bool uva__known_has(const struct uva__known *known,
+                                  unsigned trait)
+{
+    return (known->traits & trait) != 0;
+}
 
 /* Whether a schema has a type that the driver has not found when it opened the
  * database, such as a later type; gives its name, cut to `size`.

@@ -45,7 +45,7 @@ static struct uva__database *database_free_locked(struct uva_adbc_pool *pool)
     for (; d != NULL; d = d->next) {
         if (d->state != UVA__DATABASE_FREE)
             continue;
-        if (!pool->locked.known->connects_at_once ||
+        if (!uva__known_has(pool->locked.known, UVA__KNOWN_CONNECTS_AT_ONCE) ||
             now - d->born_ns < pool->locked.places.max_age_ns)
             break;
         uva__pool_database_retire_locked(d);
@@ -76,12 +76,13 @@ static bool database_may_open_locked(const struct uva_adbc_pool *pool,
 {
     const struct uva__database *d = pool->locked.databases;
 
-    if (pool->locked.known->connects_at_once && uv_hrtime() >= shared_ns)
+    if (uva__known_has(pool->locked.known, UVA__KNOWN_CONNECTS_AT_ONCE) &&
+        uv_hrtime() >= shared_ns)
         return true;
     for (; d != NULL; d = d->next)
         if (d->state == UVA__DATABASE_CALLED ||
             (d->state == UVA__DATABASE_RETIRED &&
-             !pool->locked.known->connects_at_once &&
+             !uva__known_has(pool->locked.known, UVA__KNOWN_CONNECTS_AT_ONCE) &&
              database_will_close_locked(pool, d)))
             return false;
     return true;

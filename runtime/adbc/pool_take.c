@@ -149,7 +149,8 @@ static struct uva__connection *connection_new_locked(struct uva_adbc_pool *pool)
 
 static void idle_take_locked(struct uva__connection *c)
 {
-    c->is_asked = c->known->answers && uv_hrtime() - c->since_ns >= RESTED_NS;
+    c->is_asked = uva__known_has(c->known, UVA__KNOWN_ANSWERS) &&
+                  uv_hrtime() - c->since_ns >= RESTED_NS;
     uva__places_move(&c->pool->locked.places, c,
                      c->is_asked ? UVA__CONNECTION_CONNECTING
                                  : UVA__CONNECTION_USED);

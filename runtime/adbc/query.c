@@ -114,8 +114,9 @@ static int query_batches(struct query *q)
         uva__pairs_find(q->options, option) != NULL)
         return 0;
     (void)snprintf(number, sizeof(number), "%lld",
-                   known->batch_counts_rows ? batch_rows(q->batch_bytes)
-                                            : (long long)q->batch_bytes);
+                   uva__known_has(known, UVA__KNOWN_COUNTS_ROWS)
+                       ? batch_rows(q->batch_bytes)
+                       : (long long)q->batch_bytes);
     (void)statement_set(&e->statement, option, number, &error);
     uva__adbc_error_drop(&error);
     return 0;
@@ -141,7 +142,7 @@ static int query_is_one(struct query *q)
     struct uva__execution *e = &q->pooled.execution;
     struct AdbcError error = ADBC_ERROR_INIT;
 
-    if (!c->known->executes_first ||
+    if (!uva__known_has(c->known, UVA__KNOWN_EXECUTES_FIRST) ||
         *uva__sql_next(uva__sql_skip(q->sql), &uva__sql_sqlite) == '\0')
         return 0;
     error.message = (char *)(uintptr_t) "the driver executes the first alone";

@@ -111,8 +111,8 @@ static void forgotten_look(struct uva__connection *c, const char *sql,
 {
     static const char *const begins[] = {"begin", "start", "savepoint", NULL};
 
-    if (c->known->refuses_rollback && sql_has_any(sql, begins) &&
-        session_execute(c, "ROLLBACK"))
+    if (uva__known_has(c->known, UVA__KNOWN_REFUSES_ROLLBACK) &&
+        sql_has_any(sql, begins) && session_execute(c, "ROLLBACK"))
         forgotten_log(runtime, sql);
 }
 

@@ -605,12 +605,6 @@ struct uva__interrupt uva__interrupt_find(struct AdbcConnection *connection)
     return (struct uva__interrupt){0};
 }
 
-bool uva__known_is_postgresql(const char *driver)
-{
-    (void)driver;
-    return false;
-}
-
 bool uva__known_is_strange(const struct ArrowSchema *schema, char *out,
                            size_t size)
 {
@@ -796,8 +790,9 @@ static void pool_draw(struct pool *pool, struct uva_runtime *runtime)
     pool->runtime = runtime;
     pool->most = 1 + (int32_t)sim_choose(CONNECTIONS);
     pool->most_stuck = 1 + (int32_t)sim_choose(CONNECTIONS);
-    pool->known.answers = peers_chance(1, 2);
-    pool->known.connects_at_once = peers_chance(1, 2);
+    pool->known.traits = peers_chance(1, 2) ? UVA__KNOWN_ANSWERS : 0;
+    if (peers_chance(1, 2))
+        pool->known.traits |= UVA__KNOWN_CONNECTS_AT_ONCE;
     pool->known.reset = (enum uva__known_reset)sim_choose(3);
     pool->keeps = peers_chance(1, 6);
     pool->refuses = peers_chance(1, 4);
@@ -1038,8 +1033,10 @@ static int pool_probe(const struct pool *pool, int count)
 static void pool_prove(struct pool *pool)
 {
     const int count = hosts_limit_sources(pool->runtime) ? 1 : (int)pool->most;
-    const int deaths =
-        pool->server.has_trouble && !pool->known.answers ? (int)pool->most : 0;
+    const int deaths = pool->server.has_trouble &&
+                               !uva__known_has(&pool->known, UVA__KNOWN_ANSWERS)
+                           ? (int)pool->most
+                           : 0;
     int failed = 0, failures;
 
     pool->refuses = pool->sticks = false;

@@ -204,7 +204,8 @@ START_TEST(each_name_is_found)
         strcpy(info.text, expected[i].name);
         ck_assert_str_eq(find()->driver, expected[i].name);
         ck_assert_int_eq(find()->reset, expected[i].reset);
-        ck_assert_int_eq(find()->connects_at_once, expected[i].at_once);
+        ck_assert_int_eq(uva__known_has(find(), UVA__KNOWN_CONNECTS_AT_ONCE),
+                         expected[i].at_once);
     }
 }
 END_TEST
@@ -222,7 +223,7 @@ START_TEST(another_name_is_unknown)
         strcpy(info.text, names[i]);
         ck_assert_ptr_null(find()->driver);
         ck_assert_int_eq(find()->reset, UVA__RESET_CLOSE);
-        ck_assert(!find()->connects_at_once);
+        ck_assert(!uva__known_has(find(), UVA__KNOWN_CONNECTS_AT_ONCE));
     }
     ck_assert_ptr_null(uva__known_find(&connection)->driver);
 }

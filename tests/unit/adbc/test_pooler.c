@@ -376,7 +376,7 @@ START_TEST(the_size_of_batches_is_that_of_the_pool_or_in_rows)
 
     is_known = true;
     fake_driver.settings = fake_driver.pids = "0";
-    known.batch_counts_rows = cases[_i].counts_rows;
+    known.traits = cases[_i].counts_rows ? UVA__KNOWN_COUNTS_ROWS : 0;
     make("postgresql://there");
     uva_adbc_pool_release(pool);
     ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,

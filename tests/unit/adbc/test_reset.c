@@ -313,7 +313,7 @@ END_TEST
 START_TEST(others_are_closed_and_asked_for_a_forgotten_transaction)
 {
     known = (struct uva__known){.reset = UVA__RESET_CLOSE,
-                                .refuses_rollback = true};
+                                .traits = UVA__KNOWN_REFUSES_ROLLBACK};
     ck_assert(!reset("select 1; BEGIN"));
     ck_assert_str_eq(calls, "new|ROLLBACK|run|release|");
     text_contains(logged, ": select 1; BEGIN");
@@ -322,7 +322,7 @@ START_TEST(others_are_closed_and_asked_for_a_forgotten_transaction)
     ck_assert_str_eq(logged, "");
     ck_assert(!reset("select 1"));
     ck_assert_str_eq(calls, "");
-    known.refuses_rollback = false;
+    known.traits = 0;
     ck_assert(!reset("begin"));
     ck_assert_str_eq(calls, "");
 }
