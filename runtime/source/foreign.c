@@ -33,7 +33,6 @@
 #include "base/unreachable.h"
 #include "source/foreign_clauses.h"
 #include "source/interrupt.h"
-#include "stream/handler_base.h"
 #include "stream/producer.h"
 #include "uvarrow/arrow.h"
 
@@ -465,7 +464,7 @@ void uva__foreign_fail_text(struct uva__foreign *f, int code, const char *text,
 void uva__foreign_fail_cut_off(struct uva__foreign *f)
 {
     struct uva_error error;
-    const int code = uva__handler_base_ended_silently(&error);
+    const int code = uva__failure_end_silently(&error);
 
     uva__foreign_fail(f, code, &error, NULL);
 }

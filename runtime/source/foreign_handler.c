@@ -31,7 +31,6 @@
 #include "base/memory.h"
 #include "source/foreign.h"
 #include "source/foreign_clauses.h"
-#include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
 /* One call of a callback. */
@@ -470,7 +469,8 @@ static void foreign_on_release(struct ArrowAsyncDeviceStreamHandler *self)
 
     if (call.late)
         return;
-    uva__handler_base_mark_released(self);
+    self->release = NULL;
+    self->producer = NULL;
     uva__foreign_await_calls(f);
     foreign_extract_all(f);
     if (call.failure != 0)

@@ -5,12 +5,14 @@
 #include "stream/failure.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "arrow/vendor_error.h"
 #include "base/memory.h"
+
+static const char ended_silently[] =
+    "the producer released its handler without an end or an error (ER-13)";
 
 void uva__failure_set(struct uva__failure *failure,
                       const struct uva_allocator *allocator, int code,
@@ -39,17 +41,31 @@ void uva__failure_set(struct uva__failure *failure,
     failure->detail = detail;
 }
 
+void uva__failure_format_args(struct uva__failure *failure,
+                              const struct uva_allocator *allocator, int code,
+                              const char *format, va_list args)
+{
+    struct uva_error error = {0};
+
+    (void)vsnprintf(error.message, sizeof(error.message), format, args);
+    uva__failure_set(failure, allocator, code, &error, NULL);
+}
+
 void uva__failure_format(struct uva__failure *failure,
                          const struct uva_allocator *allocator, int code,
                          const char *format, ...)
 {
-    struct uva_error error = {0};
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(error.message, sizeof(error.message), format, args);
+    uva__failure_format_args(failure, allocator, code, format, args);
     va_end(args);
-    uva__failure_set(failure, allocator, code, &error, NULL);
+}
+
+void uva__failure_copy(const struct uva__failure *from, struct uva__failure *to,
+                       const struct uva_allocator *allocator)
+{
+    uva__failure_set(to, allocator, from->code, uva__failure_error(from), NULL);
 }
 
 void uva__failure_move(struct uva__failure *from, struct uva__failure *to,
@@ -77,6 +93,17 @@ void uva__failure_add_vendor(const struct uva__failure *failure,
         return;
     error->vendor = known->vendor;
     error->vendor_code = known->vendor_code;
+}
+
+int uva__failure_end_silently(struct uva_error *error)
+{
+    return uva_error_set(error, ECONNABORTED, "%s", ended_silently);
+}
+
+bool uva__failure_is_silent_end(const struct uva__failure *failure)
+{
+    return failure->code == ECONNABORTED &&
+           strcmp(uva__failure_message(failure), ended_silently) == 0;
 }
 
 const char *uva__failure_metadata(const struct uva__failure *failure)

@@ -5,6 +5,8 @@
 #ifndef UVA_STREAM_FAILURE_H
 #define UVA_STREAM_FAILURE_H
 
+#include <stdarg.h>
+
 #include "arrow/metadata.h"
 #include "uvarrow/base.h"
 
@@ -29,6 +31,14 @@ void uva__failure_set(struct uva__failure *failure,
 void uva__failure_format(struct uva__failure *failure,
                          const struct uva_allocator *allocator, int code,
                          const char *format, ...) UVA_PRINTF(4, 5);
+void uva__failure_format_args(struct uva__failure *failure,
+                              const struct uva_allocator *allocator, int code,
+                              const char *format, va_list args)
+    UVA_PRINTF(4, 0);
+
+/* The same with a copy of `from`, but for its metadata. */
+void uva__failure_copy(const struct uva__failure *from, struct uva__failure *to,
+                       const struct uva_allocator *allocator);
 
 /* Moves; `from` is then cleared. The content of `to` is freed. */
 void uva__failure_move(struct uva__failure *from, struct uva__failure *to,
@@ -45,6 +55,15 @@ const struct uva_error *uva__failure_error(const struct uva__failure *failure);
  * they carry a vendor only as metadata, which has fewer names. */
 void uva__failure_add_vendor(const struct uva__failure *failure,
                              struct uva_error *error);
+
+/* Fills in the error of a producer that releases its handler before an end or
+ * an error. Returns its code. Clauses: ER-13. */
+int uva__failure_end_silently(struct uva_error *error);
+
+/* Whether a failure is that error. It may have come through on_error, which
+ * carries a code and a text: a producer may report the same code for another
+ * reason, so the text decides. */
+bool uva__failure_is_silent_end(const struct uva__failure *failure);
 
 /* The metadata, or NULL. Borrows. */
 const char *uva__failure_metadata(const struct uva__failure *failure);

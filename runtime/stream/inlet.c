@@ -18,7 +18,6 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "stream/handler_base.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
@@ -72,9 +71,12 @@ static void inlet_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
                            int code, const char *message, const char *metadata)
 {
     struct uva__inlet *inlet = inlet_of(handler);
+    struct uva_error error;
 
-    uva__handler_base_keep_error(&inlet->failure, inlet->above, code, message,
-                                 metadata);
+    (void)uva_error_set(&error, code, "%s", message);
+    uva__failure_add_vendor(uva__producer_failure(inlet->above), &error);
+    uva__failure_set(&inlet->failure, allocator_of(inlet), code, &error,
+                     metadata);
     inlet->ops->news(inlet);
 }
 
@@ -104,7 +106,7 @@ static void inlet_decide(struct uva__inlet *inlet)
         return;
     inlet->state = UVA__INLET_RELEASED;
     if (!quit)
-        code = uva__handler_base_ended_silently(&error);
+        code = uva__failure_end_silently(&error);
     uva__failure_set(&inlet->failure, allocator_of(inlet), code,
                      quit ? NULL : &error, NULL);
 }
@@ -114,7 +116,8 @@ static void inlet_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     struct uva__inlet *inlet = inlet_of(handler);
     struct uva__source *stopping = inlet->stopping;
 
-    uva__handler_base_mark_released(handler);
+    handler->release = NULL;
+    handler->producer = NULL;
     inlet->above = NULL;
     inlet_decide(inlet);
     inlet_settle(inlet);
@@ -185,8 +188,7 @@ bool uva__inlet_is_cancelled(struct uva__inlet *inlet)
         inlet->stream != NULL ? uva__stream_cancelled(inlet->stream) : NULL;
 
     if (why != NULL)
-        uva__failure_set(&inlet->failure, allocator_of(inlet), why->code,
-                         uva__failure_error(why), NULL);
+        uva__failure_copy(why, &inlet->failure, allocator_of(inlet));
     return why != NULL;
 }
 
@@ -229,7 +231,7 @@ void uva__inlet_fail_extraction(struct uva__inlet *inlet, int code,
                                 struct uva__source *source)
 {
     struct uva__failure *why = &inlet->failure;
-    const bool cut_off = uva__handler_base_has_ended_silently(why);
+    const bool cut_off = uva__failure_is_silent_end(why);
 
     if (why->code != 0 && !cut_off)
         uva__failure_move(why, &source->failure, allocator_of(inlet));

@@ -15,7 +15,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "arrow/metadata.h"
@@ -238,13 +237,11 @@ int uva__stream_building(const struct uva_stream *s)
 
 int uva__stream_fail(struct uva_stream *s, int code, const char *format, ...)
 {
-    struct uva_error error = {0};
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(error.message, sizeof(error.message), format, args);
+    uva__failure_format_args(&s->sticky, &s->rt->allocator, code, format, args);
     va_end(args);
-    uva__failure_set(&s->sticky, &s->rt->allocator, code, &error, NULL);
     return s->sticky.code;
 }
 
@@ -254,17 +251,14 @@ int uva__stream_wrap(struct uva_stream *s,
                      const void *options)
 {
     struct uva__source *source = wrap(s->tail, options);
-    struct uva__producer *tail;
 
-    if (source == NULL)
-        return uva__stream_fail(s, ENOMEM, "no memory for another stage");
-    tail = uva__producer_new(source);
-    if (tail == NULL)
+    if (source != NULL) { /* the stage owns the old tail now */
+        s->tail = uva__producer_new(source);
+        if (s->tail != NULL)
+            return 0;
         uva__source_leave(source);
-    s->tail = tail; /* the stage owns the old one now */
-    return tail != NULL
-               ? 0
-               : uva__stream_fail(s, ENOMEM, "no memory for another stage");
+    }
+    return uva__stream_fail(s, ENOMEM, "no memory for another stage");
 }
 
 int uva_stream_set_name(struct uva_stream *stream, const char *name)
@@ -398,8 +392,7 @@ static void stream_cancel_given(struct uva_stream *s)
 
     if (!s->loop.begun || s->tail == NULL || why == NULL)
         return;
-    uva__failure_set(&copy, &s->rt->allocator, why->code,
-                     uva__failure_error(why), NULL);
+    uva__failure_copy(why, &copy, &s->rt->allocator);
     uva__producer_abort(s->tail, &copy);
 }
 
