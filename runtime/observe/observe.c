@@ -97,13 +97,6 @@ static void inspector_call(struct uva__inspector *i, enum uva_event_kind kind,
     i->options.event(i->options.ctx, &event);
 }
 
-static void inspectors_call(struct uva__producer *p, enum uva_event_kind kind,
-                            int code, int64_t count)
-{
-    for (struct uva__inspector *i = p->loop->inspectors; i != NULL; i = i->next)
-        inspector_call(i, kind, code, count);
-}
-
 /* Stages above a limit are cancelled when the limit is reached. */
 static void inspectors_end(struct uva__producer *p, int code)
 {
@@ -120,35 +113,72 @@ static void inspectors_end(struct uva__producer *p, int code)
     }
 }
 
-static void inspectors_move(struct uva__producer *p,
-                            enum uva__producer_move move)
+/* ---- steps -------------------------------------------------------------- */
+
+/* The reports of a step: its name in the log, and whether a number follows; its
+ * event in the trace; its event for inspectors, with a code. */
+static const struct {
+    const char *log;
+    bool numbered;
+    const char *trace; /* NULL: it has no event */
+    enum uva_event_kind kind;
+    int code;
+} steps[] = {
+    [UVA__MOVE_OFFER_SCHEMA] = {"on_schema", .kind = UVA_EVENT_SCHEMA},
+    [UVA__MOVE_OFFER_TASK] = {"on_next_task", true, .kind = UVA_EVENT_BATCH},
+    [UVA__MOVE_OFFER_END] = {"on_next_task, the end", .kind = UVA_EVENT_END},
+    [UVA__MOVE_OFFER_ERROR] = {"on_error", .kind = UVA_EVENT_END},
+    [UVA__MOVE_RELEASE] = {"release", .kind = UVA_EVENT_END,
+                           .code = ECANCELED}, /* unless it has ended */
+    [UVA__STEP_REQUEST] = {"request", true, "request", UVA_EVENT_REQUEST},
+    [UVA__STEP_CANCEL] = {"cancel", false, "cancel", UVA_EVENT_CANCEL,
+                          ECANCELED},
+};
+
+static void step_log(struct uva__producer *p, int step, int64_t n)
 {
-    if (move == UVA__MOVE_OFFER_SCHEMA)
-        inspectors_call(p, UVA_EVENT_SCHEMA, 0, 1);
-    else if (move == UVA__MOVE_OFFER_END)
-        inspectors_end(p, 0);
-    else if (move == UVA__MOVE_OFFER_ERROR)
-        inspectors_end(p, uva__producer_failure(p)->code);
-    if (move != UVA__MOVE_RELEASE)
-        return;
-    /* after a cancel, or a refusal, or the end */
-    inspectors_end(p, p->loop->refusal != 0 ? p->loop->refusal : ECANCELED);
-    inspectors_let_go(p);
+    const char *stream = uva__label_text(p->source->label);
+    const char *name = p->source->name, *text = steps[step].log;
+    const struct uva__failure *failure = uva__producer_failure(p);
+
+    if (step == UVA__MOVE_OFFER_ERROR)
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: %s %s: %s", name,
+                    text, uva_error_name(failure->code),
+                    uva__failure_message(failure));
+    else if (steps[step].numbered)
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: %s %lld", name,
+                    text, (long long)n);
+    else
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: %s", name, text);
 }
 
-/* ---- requests ----------------------------------------------------------- */
-
-static void observe_log_request(struct uva__producer *p, int64_t n)
+static void step_inspect(struct uva__producer *p, int step, int64_t n)
 {
-    uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label), NULL,
-                "%s: request %lld", p->source->name, (long long)n);
+    const int64_t count = step == UVA__STEP_REQUEST ? n : 1;
+    int code = steps[step].code;
+
+    if (step == UVA__MOVE_OFFER_ERROR)
+        code = uva__producer_failure(p)->code;
+    else if (step == UVA__MOVE_RELEASE && p->loop->refusal != 0)
+        code = p->loop->refusal;
+    if (steps[step].kind == UVA_EVENT_END)
+        inspectors_end(p, code);
+    else if (count != 0)
+        for (struct uva__inspector *i = p->loop->inspectors; i != NULL;
+             i = i->next)
+            inspector_call(i, steps[step].kind, code, count);
+    if (step == UVA__MOVE_RELEASE)
+        inspectors_let_go(p);
 }
 
-void uva__observe_request(struct uva__producer *p, int64_t n)
+void uva__observe_step(struct uva__producer *p, int step, int64_t n)
 {
     if (p->observed & UVA__OBSERVED_LOG)
-        observe_log_request(p, n);
-    uva__point_instant(&p->source->meter->point, "request", n);
+        step_log(p, step, n);
+    if (steps[step].trace != NULL)
+        uva__point_instant(&p->source->meter->point, steps[step].trace, n);
+    if (p->observed & UVA__OBSERVED_INSPECT)
+        step_inspect(p, step, n);
 }
 
 void uva__observe_demand(struct uva__producer *p, uint64_t word)
@@ -156,23 +186,16 @@ void uva__observe_demand(struct uva__producer *p, uint64_t word)
     const int64_t n = (word & UVA__DEMAND_UNBOUNDED)
                           ? INT64_MAX
                           : (int64_t)(word >> UVA__DEMAND_SHIFT);
-    const bool cancels = (word & UVA__DEMAND_CANCEL) && !p->loop->cancel_seen;
 
     if (n != 0 || (word & UVA__DEMAND_BAD))
-        uva__observe_request(p, n);
-    if (n != 0)
-        inspectors_call(p, UVA_EVENT_REQUEST, 0, n);
-    if (!cancels)
+        uva__observe_step(p, UVA__STEP_REQUEST, n);
+    if (!(word & UVA__DEMAND_CANCEL) || p->loop->cancel_seen)
         return;
     p->loop->cancel_seen = true;
-    if (p->observed & UVA__OBSERVED_LOG)
-        uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label),
-                    NULL, "%s: cancel", p->source->name);
-    uva__point_instant(&p->source->meter->point, "cancel", 1);
-    inspectors_call(p, UVA_EVENT_CANCEL, ECANCELED, 1);
+    uva__observe_step(p, UVA__STEP_CANCEL, 1);
 }
 
-/* ---- tasks and moves ---------------------------------------------------- */
+/* ---- tasks ---------------------------------------------------- */
 
 /* Between two calls in one run no user code runs, unless inspectors or the log
  * are called: they share a look at the clock. */
@@ -186,11 +209,7 @@ static uint64_t call_begin(const struct uva__producer *p)
 
 void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
 {
-    if (p->observed & UVA__OBSERVED_LOG)
-        uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label),
-                    NULL, "%s: on_next_task %lld", p->source->name,
-                    (long long)uva__producer_offered(p) - 1);
-    inspectors_call(p, UVA_EVENT_BATCH, 0, 1);
+    uva__observe_step(p, UVA__MOVE_OFFER_TASK, uva__producer_offered(p) - 1);
     p->loop->ordinal = task->info.ordinal;
     p->loop->call_ns = p->loop->hooks->foreign ? call_begin(p) : 0;
     /* a consumer that is busy inside the call keeps the next batches waiting */
@@ -210,34 +229,6 @@ void uva__observe_offered(struct uva__producer *p)
         uva__counter_add(&p->source->meter->times->idle,
                          (int64_t)(uva__clock_ns() - p->loop->since_ns));
     p->loop->since_ns = 0;
-}
-
-static void observe_log_move(struct uva__producer *p,
-                             enum uva__producer_move move)
-{
-    static const char *const steps[] = {
-        [UVA__MOVE_OFFER_SCHEMA] = "on_schema",
-        [UVA__MOVE_OFFER_END] = "on_next_task, the end",
-        [UVA__MOVE_RELEASE] = "release",
-    };
-    const char *stream = uva__label_text(p->source->label);
-    const char *name = p->source->name;
-    const struct uva__failure *failure = uva__producer_failure(p);
-
-    if (move == UVA__MOVE_OFFER_ERROR)
-        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: on_error %s: %s",
-                    name, uva_error_name(failure->code),
-                    uva__failure_message(failure));
-    else
-        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: %s", name,
-                    steps[move]);
-}
-
-void uva__observe_move(struct uva__producer *p, enum uva__producer_move move)
-{
-    if (p->observed & UVA__OBSERVED_LOG)
-        observe_log_move(p, move);
-    inspectors_move(p, move);
 }
 
 /* ---- waiting ------------------------------------------------------------ */

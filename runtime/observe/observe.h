@@ -36,19 +36,19 @@ void uva__observe_free(struct uva__producer *producer);
 /* The producer begins to drive its handler. */
 void uva__observe_begin(struct uva__producer *producer);
 
-/* `n` batches were requested inside a turn; or flags and requests of other
- * threads, `word` of stream/demand.h, are taken over. */
-void uva__observe_request(struct uva__producer *producer, int64_t n);
+/* Steps besides the moves of protocol/producer_state.h. */
+enum { UVA__STEP_REQUEST = UVA__MOVE_RELEASE + 1, UVA__STEP_CANCEL };
+
+/* A move other than to offer a task is about to be made (`n` is 1), or `n`
+ * batches were requested inside a turn; or flags and requests of other threads,
+ * `word` of stream/demand.h, are taken over. */
+void uva__observe_step(struct uva__producer *producer, int step, int64_t n);
 void uva__observe_demand(struct uva__producer *producer, uint64_t word);
 
 /* A task is about to be offered; and it was. */
 void uva__observe_task(struct uva__producer *producer,
                        const struct uva__task *task);
 void uva__observe_offered(struct uva__producer *producer);
-
-/* A move other than that is about to be made. */
-void uva__observe_move(struct uva__producer *producer,
-                       enum uva__producer_move move);
 
 /* A run of the producer begins, and ends. */
 void uva__observe_run_begin(struct uva__producer *producer);

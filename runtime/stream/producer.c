@@ -68,9 +68,8 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
         producer_note_request(p, n);
     if (!p->loop->running)
         uva__rt_wake(p->rt, &p->wakeup);
-    if (p->observed != 0)
-        uva__observe_request(p, n); /* last: so it costs the other calls no
-                                       time */
+    if (p->observed != 0) /* last: so it costs the other calls no time */
+        uva__observe_step(p, UVA__STEP_REQUEST, n);
 }
 
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
@@ -544,7 +543,7 @@ static bool producer_prepare(struct uva__producer *p,
     if (move == UVA__MOVE_OFFER_SCHEMA && !producer_prepare_schema(p))
         return false;
     if (p->observed != 0)
-        uva__observe_move(p, move);
+        uva__observe_step(p, move, 1);
     return true;
 }
 
