@@ -422,12 +422,14 @@ void uva__rt_collect(struct uva__rt *rt)
     }
 }
 
-void uva__rt_hold_up(struct uva__rt *rt, struct uva__hold_up *hold_up)
+void uva__rt_hold_up(struct uva__rt *rt, struct uva__hold_up *hold_up,
+                     const struct uva__hold_up_ops *ops)
 {
     struct uva__hold_up *head = rt->loop.hold_ups;
 
     if (hold_up->state != UVA__HOLD_UP_FREE)
         return;
+    hold_up->ops = ops;
     hold_up->state = UVA__HOLD_UP_HELD;
     hold_up->before = NULL;
     hold_up->next = head;
@@ -455,8 +457,9 @@ bool uva__rt_is_held_up(struct uva__rt *rt)
 
     for (hold_up = rt->loop.hold_ups; hold_up != NULL;
          hold_up = hold_up->next) {
-        if (hold_up->state == UVA__HOLD_UP_HELD && hold_up->close != NULL)
-            hold_up->close(hold_up);
+        if (hold_up->state == UVA__HOLD_UP_HELD && hold_up->ops != NULL &&
+            hold_up->ops->close != NULL)
+            hold_up->ops->close(hold_up);
         hold_up->state = UVA__HOLD_UP_CLOSING;
     }
     return rt->loop.hold_ups != NULL;
@@ -475,8 +478,8 @@ static void rt_detach(struct uva__rt *rt)
     }
     while ((hold_up = rt->loop.hold_ups) != NULL) {
         uva__rt_drop_hold_up(rt, hold_up); /* it may be gone after the call */
-        if (hold_up->detach != NULL)
-            hold_up->detach(hold_up);
+        if (hold_up->ops != NULL && hold_up->ops->detach != NULL)
+            hold_up->ops->detach(hold_up);
     }
 }
 

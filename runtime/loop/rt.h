@@ -48,15 +48,21 @@ enum {
     UVA__OBSERVED_INSPECT = 8  /* of one producer: it has inspectors */
 };
 
-/* An object that outlives its stream and that a close has to wait for, but not
- * longer than UVA__LIMIT_CLOSE_MS. Both functions may be NULL, and are called
- * on the loop. */
-struct uva__hold_up {
-    /* the close has ended all streams and waits for this object; called once.
+struct uva__hold_up;
+
+/* The functions of a hold-up, on the loop. Each may be NULL. */
+struct uva__hold_up_ops {
+    /* the close has ended all streams and waits for the object; called once.
      * Must not drop a hold-up before it returns */
     void (*close)(struct uva__hold_up *hold_up);
     /* the loop detaches from the rt without the object; called once */
     void (*detach)(struct uva__hold_up *hold_up);
+};
+
+/* An object that outlives its stream and that a close has to wait for, but not
+ * longer than UVA__LIMIT_CLOSE_MS. All zeroes: not held. */
+struct uva__hold_up {
+    const struct uva__hold_up_ops *ops; /* static; NULL: no function */
     struct uva__hold_up *next, *before; /* borrow: the rt's list */
     enum {
         UVA__HOLD_UP_FREE, /* not in that list */
@@ -155,10 +161,11 @@ struct uva__rt_data *
 uva__rt_get_data(struct uva__rt *rt, enum uva__rt_data_kind kind,
                  struct uva__rt_data *(*make)(struct uva__rt *rt));
 
-/* Has a close wait for `hold_up` (borrows), with its functions set, until it is
- * dropped or the loop detaches; no effect if it waits already. Drop: no effect
- * if it does not. Thread: loop. */
-void uva__rt_hold_up(struct uva__rt *rt, struct uva__hold_up *hold_up);
+/* Has a close wait for `hold_up` (borrows) until it is dropped or the loop
+ * detaches; no effect if it waits already. Drop: no effect if it does not.
+ * Thread: loop. */
+void uva__rt_hold_up(struct uva__rt *rt, struct uva__hold_up *hold_up,
+                     const struct uva__hold_up_ops *ops);
 void uva__rt_drop_hold_up(struct uva__rt *rt, struct uva__hold_up *hold_up);
 
 /* Calls `close` of all hold-ups. Returns whether the close has to wait for one.

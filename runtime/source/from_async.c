@@ -171,7 +171,7 @@ static void async_stop(struct uva__source *source)
     struct uva__foreign *f = foreign_of(source);
 
     if (uva__atomic64_load(&f->closed) == 0)
-        uva__rt_hold_up(source->rt, &f->loop.hold_up);
+        uva__rt_hold_up(source->rt, &f->loop.hold_up, NULL);
     source->ready = 0;
     uva__foreign_stop(f, f->loop.taken, &f->loop.ready);
 }

@@ -341,7 +341,7 @@ static void reader_stop(struct uva__source *source)
         return;
     }
     if (!uva__reader_worker_cancel(r)) {
-        uva__rt_hold_up(source->rt, &r->loop.hold_up);
+        uva__rt_hold_up(source->rt, &r->loop.hold_up, NULL);
     } else if (r->loop.turn != NULL && r->loop.turn->own == NULL) {
         uva__permits_end(r->loop.turn);
     }

@@ -469,6 +469,8 @@ static void tee_close(struct uva__hold_up *hold_up)
     tee_end_unstarted(uva__container_of(hold_up, struct tee, close), true);
 }
 
+static const struct uva__hold_up_ops close_ops = {tee_close, NULL};
+
 /* Starts the producer above, with the priority of the branch that starts first.
  */
 static void tee_start(struct tee *t, const struct uva__producer *below)
@@ -476,8 +478,7 @@ static void tee_start(struct tee *t, const struct uva__producer *below)
     uva__lock_take(&t->lock);
     t->started = true;
     uva__lock_drop(&t->lock);
-    t->close.close = tee_close;
-    uva__rt_hold_up(t->rt, &t->close);
+    uva__rt_hold_up(t->rt, &t->close, &close_ops);
     uva__wakeup_acquire(&t->wakeup); /* the inlet's */
     uva__inlet_begin(&t->inlet, below, false);
     tee_end_unstarted(t, false);

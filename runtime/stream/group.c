@@ -283,12 +283,13 @@ static void group_close(struct uva__hold_up *hold_up)
     uva__rt_wake(group->rt, &group->wakeup);
 }
 
+static const struct uva__hold_up_ops close_ops = {group_close, NULL};
+
 static void group_wait(struct uva_group *group)
 {
     group->loop.waiting = true;
     uva__loop_keep(group->rt, &group->loop.keeps_loop);
-    group->loop.close.close = group_close;
-    uva__rt_hold_up(group->rt, &group->loop.close);
+    uva__rt_hold_up(group->rt, &group->loop.close, &close_ops);
     uva__rt_leave(group->rt); /* `close` holds up the close from now on */
 }
 

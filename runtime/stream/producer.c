@@ -715,15 +715,16 @@ static void producer_detach(struct uva__hold_up *hold_up)
     uva__producer_release(p);
 }
 
+static const struct uva__hold_up_ops hold_up_ops = {producer_close,
+                                                    producer_detach};
+
 /* The handler is released, but outstanding tasks may still be extracted: the
  * producer lives until each is over, or revoked by a close. */
 static void producer_linger(struct uva__producer *p)
 {
     producer_reap_all(p);
     if (p->loop->out.count > 0) {
-        p->loop->hold_up.close = producer_close;
-        p->loop->hold_up.detach = producer_detach;
-        uva__rt_hold_up(p->rt, &p->loop->hold_up);
+        uva__rt_hold_up(p->rt, &p->loop->hold_up, &hold_up_ops);
         uva__outstanding_watch(&p->loop->out, &p->wakeup);
         producer_reap_all(p);
     }

@@ -83,7 +83,6 @@ struct uva__producer_loop {
     struct uva__metadata metadata;     /* owns: instead of the source's */
     struct uva__outstanding out;       /* tasks offered, and not over */
     int64_t revoked;                   /* taken back by a close */
-    int refusal;                       /* the code that the handler returned */
     struct uva__timer drain;           /* limits the wait at the end */
     struct uva__hold_up hold_up;       /* held while tasks are out after the
                                           handler was released */
@@ -100,6 +99,7 @@ struct uva__producer_loop {
     bool cancel_seen; /* a cancel was reported */
     bool running;     /* its run is on the stack */
     enum uva__producer_wait waits;
+    int refusal; /* the code that the handler returned */
 };
 
 /* The part that any thread may reach: its memory rests in quarantine when the

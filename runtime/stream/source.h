@@ -16,8 +16,9 @@ struct uva__source;
 
 /* The functions of a kind of source. Those that may be NULL state so. */
 struct uva__source_ops {
-    const char *name; /* "from_async"... */
-    bool sized;       /* it measures its batches */
+    const char *name;   /* "from_async"... */
+    uint8_t extraction; /* enum uva__extraction: of its batches */
+    bool sized;         /* it measures its batches */
     /* Begins, once, before all other calls but leave. */
     void (*start)(struct uva__source *source);
     /* Brings the facts up to date, and fetches more as far as `demand` (the
@@ -79,8 +80,8 @@ struct uva__source {
     struct uva__meter *meter;          /* borrows: the label's */
     struct uva__producer *producer;    /* borrows, until stop */
     ArrowDeviceType device_type;       /* of the batches; known at the schema */
-    enum uva__extraction extraction;   /* of its batches */
-    bool sized; /* its batches come with their sizes, as far as known */
+    uint32_t stopping; /* steps of its stop that have not ended: the producer
+                          waits for them */
 
     struct ArrowSchema schema;     /* owns, until the producer moves it out */
     struct uva__metadata metadata; /* owns: the producer's */
@@ -90,13 +91,13 @@ struct uva__source {
     size_t size;                   /* of the object around a counted source; 0:
                                       its `free` frees all of it */
     int64_t ready;                 /* batches that take() would give */
+    uint8_t extraction;            /* enum uva__extraction: of its batches */
+    bool sized;                    /* its batches come with their sizes */
     bool schema_known;             /* it has arrived */
     bool started;                  /* its producer draws from it */
     bool stopped;                  /* no more batches are wanted */
     bool ended;                    /* no batch follows those */
     bool uses_stream;              /* it uses the consumer's device stream */
-    uint32_t stopping; /* steps of its stop that have not ended: the producer
-                          waits for them */
     struct uva__failure failure; /* follows those batches; code 0: no failure */
     struct uva__share share;     /* of the batches in its window */
 };

@@ -196,6 +196,8 @@ static void note_detached(struct uva__hold_up *hold_up)
         uva__container_of(hold_up, struct numbered, hold_up)->number;
 }
 
+static const struct uva__hold_up_ops detach_ops = {NULL, note_detached};
+
 static int told;
 
 static void note_close(struct uva__hold_up *hold_up)
@@ -204,6 +206,8 @@ static void note_close(struct uva__hold_up *hold_up)
     told++;
 }
 
+static const struct uva__hold_up_ops close_ops = {note_close, NULL};
+
 START_TEST(a_hold_up_detaches_once_unless_it_was_dropped)
 {
     struct numbered held[4];
@@ -211,15 +215,15 @@ START_TEST(a_hold_up_detaches_once_unless_it_was_dropped)
 
     detach_count = 0;
     for (i = 0; i < 4; i++) {
-        held[i] = (struct numbered){{.detach = note_detached}, i};
-        uva__rt_hold_up(rt, &held[i].hold_up);
+        held[i] = (struct numbered){.number = i};
+        uva__rt_hold_up(rt, &held[i].hold_up, &detach_ops);
     }
     uva__rt_drop_hold_up(rt, &held[3].hold_up); /* the first */
     uva__rt_drop_hold_up(rt, &held[1].hold_up); /* in the middle */
     uva__rt_drop_hold_up(rt, &held[0].hold_up); /* the last */
     uva__rt_drop_hold_up(rt, &held[0].hold_up);
-    uva__rt_hold_up(rt, &held[0].hold_up);
-    uva__rt_hold_up(rt, &held[2].hold_up);
+    uva__rt_hold_up(rt, &held[0].hold_up, &detach_ops);
+    uva__rt_hold_up(rt, &held[2].hold_up, &detach_ops);
     uva__rt_close(rt);
     ck_assert_int_eq(detach_count, 2);
     ck_assert_int_eq(detached[0], 0);
@@ -231,12 +235,12 @@ END_TEST
 
 START_TEST(a_hold_up_hears_of_a_close_once_and_is_waited_for)
 {
-    struct uva__hold_up hears = {.close = note_close}, silent = {0};
+    struct uva__hold_up hears = {0}, silent = {0};
 
     told = 0;
     ck_assert(!uva__rt_is_held_up(rt));
-    uva__rt_hold_up(rt, &hears);
-    uva__rt_hold_up(rt, &silent);
+    uva__rt_hold_up(rt, &hears, &close_ops);
+    uva__rt_hold_up(rt, &silent, NULL);
     ck_assert_int_eq(told, 0);
     ck_assert(uva__rt_is_held_up(rt));
     ck_assert(uva__rt_is_held_up(rt));
@@ -245,7 +249,7 @@ START_TEST(a_hold_up_hears_of_a_close_once_and_is_waited_for)
     ck_assert(uva__rt_is_held_up(rt));
     uva__rt_drop_hold_up(rt, &silent);
     ck_assert(!uva__rt_is_held_up(rt));
-    uva__rt_hold_up(rt, &hears);
+    uva__rt_hold_up(rt, &hears, &close_ops);
     ck_assert(uva__rt_is_held_up(rt));
     ck_assert_int_eq(told, 2);
     uva__rt_drop_hold_up(rt, &hears);
