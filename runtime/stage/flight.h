@@ -109,7 +109,7 @@ static inline void uva__flight_finish(struct uva__flight *flight,
                                       struct uva__flight_batch *batch)
 {
     uva__mpsc_push(&flight->done, &batch->done);
-    uva__meter_wake(flight->stage.source.meter, &flight->stage.wakeup);
+    uva__meter_wake(flight->stage.source.meter, &flight->stage.source.wakeup);
 }
 
 /* The work is over, with a result, a failure, or without both: then the batch

@@ -159,7 +159,7 @@ void uva__ordered_waits_end_work(void *ctx, int64_t bytes)
     uva__atomic64_sub(&w->working_bytes, (uint64_t)bytes);
     uva__atomic64_sub(&w->working, 1);
     if (uva__atomic64_exchange(&w->full, 0) != 0)
-        uva__rt_wake(w->flight.stage.source.rt, &w->flight.stage.wakeup);
+        uva__rt_wake(w->flight.stage.source.rt, &w->flight.stage.source.wakeup);
     waits_end_job(w);
 }
 

@@ -20,10 +20,10 @@
 #include "arrow/schema_compare.h"
 #include "arrow/structs.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/unreachable.h"
 #include "stage/parallel.h"
 #include "stream/runtime_devices.h"
+#include "stream/source_kind.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -228,44 +228,33 @@ struct uva__task *uva__stage_take(struct uva__source *source)
 
 void uva__stage_acquire(struct uva__stage *stage)
 {
-    uva__wakeup_acquire(&stage->wakeup);
+    uva__source_acquire(&stage->source);
 }
 
 void uva__stage_release(struct uva__stage *stage)
 {
-    uva__wakeup_release(&stage->wakeup);
+    uva__source_release(&stage->source);
 }
 
-static struct uva__stage *stage_at(struct uva__wakeup *wakeup)
+void uva__stage_posted(struct uva__source *source)
 {
-    return uva__container_of(wakeup, struct uva__stage, wakeup);
-}
+    struct uva__stage *stage = uva__stage_of(source);
 
-static bool stage_on_wakeup(struct uva__wakeup *wakeup)
-{
-    struct uva__stage *stage = stage_at(wakeup);
-
-    if (!stage->source.stopped)
-        uva__producer_run(stage->source.producer);
-    else if (stage->kind->clear != NULL)
+    if (source->stopped && stage->kind->clear != NULL)
         stage->kind->clear(stage);
-    return false;
 }
 
-static void stage_free(struct uva__wakeup *wakeup)
+void uva__stage_free(struct uva__source *source,
+                     const struct uva_allocator *allocator)
 {
-    struct uva__stage *stage = stage_at(wakeup);
+    struct uva__stage *stage = uva__stage_of(source);
     const struct uva__stage_kind *kind = stage->kind;
-    struct uva__rt *rt = uva__rt_acquire(stage->source.rt);
 
     if (kind->free != NULL)
-        kind->free(stage, &rt->allocator);
+        kind->free(stage, allocator);
     if (kind->copy != 0)
         uva__options_free_ctx(&kind->options, (char *)stage + kind->copy);
     uva__inlet_fini(&stage->inlet);
-    uva__source_fini(&stage->source);
-    uva__memory_free(&rt->allocator, stage, stage->size);
-    uva__rt_release(rt);
 }
 
 /* ---- making one --------------------------------------------------------- */
@@ -276,27 +265,6 @@ static void stage_expire(struct uva__timer *timer)
         uva__container_of(timer, struct uva__stage, timer);
 
     uva__producer_wake(stage->source.producer);
-}
-
-static void stage_init(struct uva__stage *stage,
-                       const struct uva__stage_kind *kind,
-                       struct uva__producer *above)
-{
-    static const struct uva__wakeup_ops wakeup_ops = {stage_on_wakeup,
-                                                      stage_free};
-    static const struct uva_window follows = {.batches = INT32_MAX,
-                                              .bytes = INT64_MAX,
-                                              .refill = UVA__WINDOW_FOLLOWS};
-
-    uva__source_init(&stage->source, &kind->source, above->rt);
-    stage->source.label = uva__label_acquire(above->source->label);
-    uva__share_join(&stage->source.share, &above->source->share);
-    stage->source.device_type = above->source->device_type;
-    stage->kind = kind;
-    uva__inlet_init(&stage->inlet, &inlet_ops, above);
-    uva__intake_init(&stage->in, &follows);
-    stage->timer.fire = stage_expire;
-    uva__wakeup_init(&stage->wakeup, &wakeup_ops, 1);
 }
 
 /* The arguments of stage_wrap(). */
@@ -310,24 +278,34 @@ struct making {
 static struct uva__source *stage_wrap(struct uva__producer *above,
                                       const void *given)
 {
+    static const struct uva_window follows = {.batches = INT32_MAX,
+                                              .bytes = INT64_MAX,
+                                              .refill = UVA__WINDOW_FOLLOWS};
     const struct making *making = given;
     const struct uva__stage_kind *kind = making->kind;
-    const size_t size = kind->size + making->setup->more;
-    struct uva__stage *stage = uva__memory_new(&above->rt->allocator, size);
+    struct uva__source *source = uva__source_new(
+        &kind->source, above->rt, kind->size + making->setup->more);
+    struct uva__stage *stage;
 
-    if (stage == NULL)
+    if (source == NULL)
         return NULL;
-    stage->size = size;
-    stage_init(stage, kind, above);
-    if (kind->options.window != 0)
-        stage->in.window = making->setup->window;
+    stage = uva__stage_of(source);
+    source->label = uva__label_acquire(above->source->label);
+    uva__share_join(&source->share, &above->source->share);
+    source->device_type = above->source->device_type;
+    stage->kind = kind;
+    uva__inlet_init(&stage->inlet, &inlet_ops, above);
+    uva__intake_init(&stage->in, kind->options.window != 0
+                                     ? &making->setup->window
+                                     : &follows);
+    stage->timer.fire = stage_expire;
     *making->taken = kind->copy != 0;
     if (kind->copy != 0)
         memcpy((char *)stage + kind->copy, making->setup->options,
                kind->options.size);
     if (kind->init != NULL)
         kind->init(stage, making->setup);
-    return &stage->source;
+    return source;
 }
 
 static int stage_find_devices(const struct uva__stage_kind *kind,

@@ -63,14 +63,11 @@ struct uva__stage_kind {
 };
 
 struct uva__stage {
-    struct uva__source source;          /* first */
+    struct uva__source source;          /* first; counted by the inlet and by
+                                           workers, too */
     struct uva__inlet inlet;            /* its failure follows the batches at
                                            hand */
     const struct uva__stage_kind *kind; /* static */
-    struct uva__wakeup wakeup;          /* posted by the stage; counted by the
-                                           source, the inlet, workers and posts:
-                                           runs the producer below */
-    size_t size;                        /* of its object */
     struct uva__intake in;              /* the window of the options; without
                                            one, requests are passed on */
     struct uva__kept ready;             /* batches to be passed on */
@@ -108,17 +105,21 @@ void uva__stage_release(struct uva__stage *stage);
 
 /* The functions of uva__source_ops that relay: begins the inlet; stops it and
  * the timer, and discards the batches that are ready; releases the reference of
- * the source; passes on that batches are needed; gives the source above, until
- * the inlet is released. */
+ * the source; clears after the stop; frees; passes on that batches are needed;
+ * gives the source above, until the inlet is released. */
 void uva__stage_start(struct uva__source *source);
 void uva__stage_stop(struct uva__source *source);
 void uva__stage_leave(struct uva__source *source);
+void uva__stage_posted(struct uva__source *source);
+void uva__stage_free(struct uva__source *source,
+                     const struct uva_allocator *allocator);
 void uva__stage_need(struct uva__source *source);
 const struct uva__source *uva__stage_above(const struct uva__source *source);
 
 /* Members of the source_ops of a stage, with its stop. */
 #define UVA__STAGE_RELAYS(own_stop)                                            \
     .start = uva__stage_start, .stop = (own_stop), .leave = uva__stage_leave,  \
+    .free = uva__stage_free, .posted = uva__stage_posted,                      \
     .need = uva__stage_need, .above = uva__stage_above
 
 /* The schema that several streams have in common, inputs or attempts. */

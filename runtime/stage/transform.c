@@ -179,7 +179,7 @@ static void result_announce(struct transform *t, int64_t ordinal,
         uva__meter_link(source->meter, ordinal + i, source->label,
                         t->run.batch.ordinal);
     if (!t->options.on_loop)
-        uva__meter_wake(source->meter, &t->stage.wakeup);
+        uva__meter_wake(source->meter, &t->stage.source.wakeup);
 }
 
 /* In how many batches these rows of a result are passed on. */
@@ -443,7 +443,7 @@ static bool transform_work(struct uva__worker_job *job)
     struct transform *t = uva__container_of(job, struct transform, job);
 
     run_steps(t);
-    uva__meter_wake(t->stage.source.meter, &t->stage.wakeup);
+    uva__meter_wake(t->stage.source.meter, &t->stage.source.wakeup);
     return false;
 }
 

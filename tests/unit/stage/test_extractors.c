@@ -34,13 +34,13 @@ START_TEST(without_worker_threads_no_extractor_is_launched)
     options.allocator = faulty_allocator_table(&memory);
     ck_assert_int_eq(uva__rt_new(&options, &stage->source.rt), 0);
     stage->source.producer = &producer;
-    uva__wakeup_init(&stage->wakeup, &no_ops, 1);
+    uva__wakeup_init(&stage->source.wakeup, &no_ops, 1);
     ck_assert_int_eq(uva__extract_pool_prepare(&pool, &schema), 0);
     uva__rt_retire(stage->source.rt);
     for (int i = 0; i < 3; i++) { /* more often than there are extractors */
         uva__extract_pool_grant(&pool, &entries[i]);
         uva__extract_pool_publish(&pool);
-        ck_assert_uint_eq(uva__atomic64_load(&stage->wakeup.refs), 1);
+        ck_assert_uint_eq(uva__atomic64_load(&stage->source.wakeup.refs), 1);
         ck_assert_int_eq(pool.locked.active, 0);
     }
     uva__extract_pool_stop(&pool, &unclaimed);
