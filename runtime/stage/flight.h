@@ -15,7 +15,6 @@
 #include "base/mpsc.h"
 #include "base/slab.h"
 #include "stage/stage.h"
-#include "stream/intake.h"
 
 /* One batch, until its turn has come: the first member of the stage's struct
  * for its work. Its memory is the stage's. */
@@ -55,12 +54,10 @@ struct uva__flight {
     struct uva__mpsc done; /* by `done`: batches whose work is over */
 
     struct {                      /* the loop thread's alone */
-        struct uva__intake in;    /* all batches, and the ready ones */
         struct uva__slab slab;    /* as many batches as were in use at once */
         struct uva__list waiting; /* not begun, in order */
         struct uva__list order;   /* begun, until their turn; unordered: the
                                      batches that failed */
-        struct uva__kept ready;   /* to be passed on */
         bool failed; /* one has failed: no work is begun any more */
     } loop;
 };
@@ -75,23 +72,16 @@ static inline struct uva__flight *uva__flight_at(struct uva__source *source)
     return uva__flight_of(uva__stage_of(source));
 }
 
-/* For uva__stage_kind.init. The window is complete. Thread: builder. */
+/* For uva__stage_kind.init. Thread: builder. */
 void uva__flight_init(struct uva__flight *flight,
-                      const struct uva__flight_ops *ops,
-                      const struct uva_window *window);
+                      const struct uva__flight_ops *ops);
 
-/* Takes in the batch of a task that has come, with its metadata and ordinal.
- * NULL: there was no memory for it: the task is dropped, no other comes, and
- * the stream fails in its place. */
+/* Takes in the batch of a task that has come, or its promise. NULL: there is
+ * none, as for uva__kept_take_in(). */
 struct uva__flight_batch *uva__flight_admit(struct uva__flight *flight,
                                             struct ArrowAsyncTask *task,
-                                            const char *metadata);
-
-/* The same, and extracts the task. NULL also if that has failed: the producer
- * above reports why. */
-struct uva__flight_batch *uva__flight_extract(struct uva__flight *flight,
-                                              struct ArrowAsyncTask *task,
-                                              const char *metadata);
+                                            const char *metadata,
+                                            enum uva__kept_content content);
 
 /* The batch waits, after the others, for its work to begin. Counts it; `bytes`
  * as far as known. */
@@ -101,7 +91,7 @@ void uva__flight_wait(struct uva__flight *flight,
 /* The batch takes its place in the order at once, without waiting, and is over,
  * unless the stage begins work with it now. Counts it; `bytes` are final. */
 void uva__flight_put(struct uva__flight *flight,
-                     struct uva__flight_batch *batch, int64_t bytes);
+                     struct uva__flight_batch *batch);
 
 /* The work is over, on another thread than the loop's, or later. Counts no
  * reference: the caller has one to the stage. Thread: any. */
@@ -119,28 +109,17 @@ void uva__flight_end(struct uva__flight *flight,
 
 /* Brings the facts of the source up to date: ends the work that is finished,
  * begins as much as the window and the budget allow, and passes on the ready
- * batches, up to a failure or the end of the stream above. Returns how many
- * were begun. */
-uint64_t uva__flight_advance(struct uva__flight *flight);
-
-/* Requests more batches of the producer above, as the window allows. */
-void uva__flight_request(struct uva__flight *flight, int64_t demand);
-
-/* For uva__source_ops.take. */
-struct uva__task *uva__flight_take(struct uva__source *source);
+ * batches, up to a failure or the end of the stream above. */
+void uva__flight_advance(struct uva__flight *flight);
 
 /* For uva__source_ops.stop: discards every batch that no other thread has.
  * Those are discarded when their work is over. */
 void uva__flight_stop(struct uva__source *source);
 
-/* Gives the batches whose work has ended since the last call, by `done`: the
- * first one, which leads to the rest; or NULL. */
-static inline struct uva__link *
-uva__flight_take_done(struct uva__flight *flight)
-{
-    return uva__mpsc_is_empty(&flight->done) ? NULL
-                                             : uva__mpsc_take(&flight->done);
-}
+/* Passes each batch whose work has ended since the last call to `fn`. */
+void uva__flight_each_done(struct uva__flight *flight,
+                           void (*fn)(struct uva__flight *flight,
+                                      struct uva__flight_batch *batch));
 
 /* Discards a batch that is in no list, with its array. */
 void uva__flight_discard(struct uva__flight *flight,
@@ -150,7 +129,6 @@ void uva__flight_discard(struct uva__flight *flight,
 void uva__flight_clear(struct uva__stage *stage);
 
 /* Frees its memory. No work goes on. Thread: any. */
-void uva__flight_fini(struct uva__flight *flight,
-                      const struct uva_allocator *allocator);
+void uva__flight_fini(struct uva__flight *flight);
 
 #endif

@@ -183,13 +183,14 @@ static void map_async_task(struct uva__stage *stage,
 {
     struct uva__flight *flight = uva__flight_of(stage);
     struct map_async *m = map_async_at(&stage->source);
-    int64_t bytes = uva__task_bytes(task);
     struct uva__flight_batch *batch =
-        uva__flight_extract(flight, task, metadata);
+        uva__flight_admit(flight, task, metadata, UVA__KEPT_BATCH);
+    int64_t bytes;
 
     if (batch == NULL)
         return;
-    if (bytes == 0 && flight->loop.in.largest < 0 &&
+    bytes = batch->slot->info.bytes;
+    if (bytes == 0 && flight->stage.in.largest < 0 &&
         uva__layout_measure(&m->output.input, &batch->slot->array, &bytes,
                             NULL) != 0)
         bytes = 0;
@@ -203,15 +204,13 @@ static void map_async_pull(struct uva__source *source, int64_t demand)
     struct map_async *m = map_async_at(source);
     struct uva__flight *flight = &m->flight;
 
-    if (!uva__output_prepare(&m->output, source, m->options.schema,
-                             m->options.ctx) &&
-        flight->stage.inlet.failure.code == 0)
-        return;
-    (void)uva__flight_advance(flight);
+    (void)uva__output_prepare(&m->output, source, m->options.schema,
+                              m->options.ctx);
+    uva__flight_advance(flight);
     if (flight->loop.failed)
         uva__inlet_quit(&flight->stage.inlet);
-    else
-        uva__flight_request(flight, demand);
+    else if (source->failure.code == 0)
+        uva__stage_request(&flight->stage, demand, flight->first);
 }
 
 /* A batch that was begun waits for the user's answer, which is its source. */
@@ -221,7 +220,7 @@ map_async_above(const struct uva__source *source)
     const struct map_async *m =
         uva__container_of(source, struct map_async, flight.stage.source);
 
-    return m->flight.loop.in.begun > 0 ? NULL : uva__stage_above(source);
+    return m->flight.stage.in.begun > 0 ? NULL : uva__stage_above(source);
 }
 
 /* Another thread may give the reply while the user's cancel is called for it:
@@ -266,10 +265,10 @@ static void map_async_init(struct uva__stage *stage,
     static const struct uva__flight_ops ops = {.size = sizeof(struct uva_reply),
                                                .begin = map_async_begin};
     struct map_async *m = map_async_at(&stage->source);
-    struct uva_window window = setup->window;
 
-    map_async_widen(&m->options, &window);
-    uva__flight_init(&m->flight, &ops, &window);
+    (void)setup;
+    map_async_widen(&m->options, &stage->in.window);
+    uva__flight_init(&m->flight, &ops);
     m->flight.at_once = m->options.at_once != 0 ? m->options.at_once : 1;
     m->flight.first = m->flight.at_once;
     m->flight.unordered = m->options.unordered;
@@ -280,7 +279,8 @@ static void map_async_free(struct uva__stage *stage,
 {
     struct map_async *m = map_async_at(&stage->source);
 
-    uva__flight_fini(&m->flight, allocator);
+    (void)allocator;
+    uva__flight_fini(&m->flight);
     uva__output_fini(&m->output);
 }
 
@@ -302,7 +302,7 @@ int uva_stream_map_async(struct uva_stream *stream,
                    .sized = true,
                    .start = uva__stage_start,
                    .pull = map_async_pull,
-                   .take = uva__flight_take,
+                   .take = uva__stage_take,
                    .stop = map_async_stop,
                    .leave = uva__stage_leave,
                    .free = uva__stage_free,

@@ -181,23 +181,22 @@ void uva__pending_batch_grow(struct uva__ordered_waits *w,
     bytes = uva__window_size(bytes);
     if (bytes <= info->bytes)
         return;
-    w->flight.loop.in.bytes += bytes - info->bytes;
+    w->flight.stage.in.bytes += bytes - info->bytes;
     info->bytes = bytes;
-    uva__intake_note_size(&w->flight.loop.in, bytes);
+    uva__intake_note_size(&w->flight.stage.in, bytes);
 }
 
 void uva__ordered_waits_task(struct uva__stage *stage,
                              struct ArrowAsyncTask *task, const char *metadata)
 {
     struct uva__ordered_waits *w = ordered_waits_at(&stage->source);
-    const int64_t bytes = uva__task_bytes(task);
     struct uva__flight_batch *batch =
-        uva__flight_extract(&w->flight, task, metadata);
+        uva__flight_admit(&w->flight, task, metadata, UVA__KEPT_BATCH);
 
     if (batch == NULL)
         return;
     wait_of(batch)->watch = NULL;
-    uva__flight_put(&w->flight, batch, bytes);
+    uva__flight_put(&w->flight, batch);
     w->ops->begin(w, wait_of(batch));
 }
 
@@ -234,7 +233,7 @@ static int64_t larger_of(int64_t a, int64_t b)
  * window accepts another batch while it holds fewer bytes than its limit. */
 static int64_t ordered_waits_room(struct uva__ordered_waits *w, int64_t demand)
 {
-    const struct uva__intake *in = &w->flight.loop.in;
+    const struct uva__intake *in = &w->flight.stage.in;
     int64_t held, bytes, room, fits;
 
     if (uva__atomic64_load(&w->working) != 0)
@@ -253,7 +252,7 @@ static int64_t ordered_waits_room(struct uva__ordered_waits *w, int64_t demand)
 
 static void ordered_waits_request(struct uva__ordered_waits *w, int64_t demand)
 {
-    struct uva__intake *in = &w->flight.loop.in;
+    struct uva__intake *in = &w->flight.stage.in;
     int64_t room;
 
     in->started = in->started || demand > 0;
@@ -292,7 +291,7 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
 
     if (!source->schema_known && w->flight.stage.inlet.failure.code == 0)
         return;
-    (void)uva__flight_advance(&w->flight);
+    uva__flight_advance(&w->flight);
     head = ordered_waits_head(w);
     uva__meter_block(source->meter, head != NULL && !head->batch.over
                                         ? UVA_WAITING_DEVICE
@@ -394,21 +393,19 @@ static void ordered_waits_abort(struct uva__open_object *object)
                      UVA__LIMIT_DRIVER_MS);
 }
 
-/* Discards the batches whose callbacks have come. The calls that a stop waits
- * for are of the batches in the order. */
-static void ordered_waits_clear(struct uva__ordered_waits *w)
+/* Discards a batch whose callback has come. The calls that a stop waits for are
+ * of the batches in the order. */
+static void wait_clear(struct uva__flight *flight,
+                       struct uva__flight_batch *batch)
 {
-    struct uva__link *done = uva__flight_take_done(&w->flight), *next;
-    struct uva__pending_batch *wait;
+    struct uva__ordered_waits *w =
+        uva__container_of(flight, struct uva__ordered_waits, flight);
+    struct uva__pending_batch *wait = wait_of(batch);
 
-    for (; done != NULL; done = next) {
-        next = done->next;
-        wait = uva__container_of(done, struct uva__pending_batch, batch.done);
-        wait->batch.over = true;
-        if (wait->watch != NULL)
-            uva__list_remove(&w->flight.loop.order, &wait->batch.link);
-        wait_drop(w, wait);
-    }
+    batch->over = true;
+    if (wait->watch != NULL)
+        uva__list_remove(&flight->loop.order, &batch->link);
+    wait_drop(w, wait);
 }
 
 void uva__ordered_waits_stop(struct uva__source *source)
@@ -428,7 +425,7 @@ void uva__ordered_waits_stop(struct uva__source *source)
         else
             wait_drop(w, wait);
     }
-    ordered_waits_clear(w);
+    uva__flight_each_done(&w->flight, wait_clear);
     if (uva__list_is_empty(&w->flight.loop.order))
         return;
     source->stopping++;
@@ -440,7 +437,7 @@ void uva__ordered_waits_clear(struct uva__stage *stage)
     struct uva__ordered_waits *w = uva__ordered_waits_of(stage);
     const bool waits = !uva__list_is_empty(&w->flight.loop.order);
 
-    ordered_waits_clear(w);
+    uva__flight_each_done(&w->flight, wait_clear);
     if (waits && uva__list_is_empty(&w->flight.loop.order))
         ordered_waits_end_stop(w);
 }
@@ -458,7 +455,7 @@ void uva__ordered_waits_init(struct uva__ordered_waits *w,
     struct uva__stage *stage = &w->flight.stage;
     const struct uva__producer *above = stage->inlet.above;
 
-    uva__flight_init(&w->flight, &flight_ops, &setup->window);
+    uva__flight_init(&w->flight, &flight_ops);
     w->ops = ops;
     w->devices = uva__devices_acquire(setup->devices);
     w->loop.timer.fire = ordered_waits_expire;
@@ -467,10 +464,9 @@ void uva__ordered_waits_init(struct uva__ordered_waits *w,
     stage->source.sized = above->source->sized && above->maps == NULL;
 }
 
-void uva__ordered_waits_fini(struct uva__ordered_waits *w,
-                             const struct uva_allocator *allocator)
+void uva__ordered_waits_fini(struct uva__ordered_waits *w)
 {
     assert(uva__list_is_empty(&w->flight.loop.order));
-    uva__flight_fini(&w->flight, allocator);
+    uva__flight_fini(&w->flight);
     uva__devices_release(w->devices);
 }

@@ -70,8 +70,7 @@ void uva__ordered_waits_stop(struct uva__source *source);
 void uva__ordered_waits_clear(struct uva__stage *stage);
 
 /* Frees its parts, without its own memory. Thread: any. */
-void uva__ordered_waits_fini(struct uva__ordered_waits *waits,
-                             const struct uva_allocator *allocator);
+void uva__ordered_waits_fini(struct uva__ordered_waits *waits);
 
 /* The array of a batch, which is live until it fails. */
 static inline struct ArrowDeviceArray *

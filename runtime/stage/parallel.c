@@ -39,12 +39,11 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
                           const char *metadata)
 {
     struct uva__flight *flight = uva__flight_of(stage);
-    struct uva__flight_batch *batch = uva__flight_admit(flight, task, metadata);
+    struct uva__flight_batch *batch =
+        uva__flight_admit(flight, task, metadata, UVA__KEPT_PROMISE);
 
-    if (batch == NULL)
-        return;
-    batch->slot->promise = *task;
-    uva__flight_wait(flight, batch, uva__task_bytes(task));
+    if (batch != NULL)
+        uva__flight_wait(flight, batch, batch->slot->info.bytes);
 }
 
 static void parallel_grant(struct uva__flight *flight,
@@ -58,15 +57,13 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
     struct parallel *p = parallel_at(source);
     struct uva__flight *flight = &p->pool.flight;
 
-    if (!source->schema_known && flight->stage.inlet.failure.code == 0)
-        return;
     if (p->pool.extractors == NULL && source->schema_known &&
         uva__extract_pool_prepare(&p->pool, &source->schema) != 0) {
         uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
                             "no memory for a parallel stage");
         return;
     }
-    (void)uva__flight_advance(flight);
+    uva__flight_advance(flight);
     if (demand > 0 && source->ready == 0)
         uva__extract_pool_want(&p->pool, p->taken + 1);
     if (!uva__list_is_empty(&p->pool.fresh))
@@ -75,13 +72,13 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
                                             uva__share_is_free(&source->share)
                                         ? UVA_WAITING_NONE
                                         : UVA_WAITING_MEMORY);
-    uva__flight_request(flight, demand);
+    uva__stage_request(&flight->stage, demand, flight->first);
 }
 
 static struct uva__task *parallel_take(struct uva__source *source)
 {
     parallel_at(source)->taken++;
-    return uva__flight_take(source);
+    return uva__stage_take(source);
 }
 
 static void promise_drop(struct parallel *p, struct uva__flight_batch *batch)
@@ -123,7 +120,7 @@ static void parallel_init(struct uva__stage *stage,
     const int32_t cores = uva__platform_cores();
     struct parallel *p = parallel_at(&stage->source);
 
-    uva__flight_init(&p->pool.flight, &ops, &setup->window);
+    uva__flight_init(&p->pool.flight, &ops);
     p->pool.workers = cores < WORKERS_MAX ? cores : WORKERS_MAX;
     if (options->workers != 0)
         p->pool.workers = options->workers;
@@ -137,7 +134,8 @@ static void parallel_free(struct uva__stage *stage,
 {
     struct parallel *p = parallel_at(&stage->source);
 
-    uva__flight_fini(&p->pool.flight, allocator);
+    (void)allocator;
+    uva__flight_fini(&p->pool.flight);
     uva__extract_pool_fini(&p->pool);
 }
 

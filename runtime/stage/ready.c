@@ -94,7 +94,8 @@ static void ready_init(struct uva__stage *stage,
 static void ready_free(struct uva__stage *stage,
                        const struct uva_allocator *allocator)
 {
-    uva__ordered_waits_fini(uva__ordered_waits_of(stage), allocator);
+    (void)allocator;
+    uva__ordered_waits_fini(uva__ordered_waits_of(stage));
 }
 
 /* A default stream belongs to the context which is current here. */
@@ -128,7 +129,7 @@ int uva_stream_ready(struct uva_stream *stream, const struct uva_ready *options)
         .check = ready_check,
         .init = ready_init,
         .source = {UVA__STAGE_RELAYS(uva__ordered_waits_stop), .name = "ready",
-                   .pull = uva__ordered_waits_pull, .take = uva__flight_take},
+                   .pull = uva__ordered_waits_pull, .take = uva__stage_take},
         .task = uva__ordered_waits_task,
         .clear = uva__ordered_waits_clear,
         .free = ready_free,

@@ -181,7 +181,8 @@ static void transfer_free(struct uva__stage *stage,
 
     uva__copy_allocator_release(t->target.allocator);
     uva_schema_release(&t->schema);
-    uva__ordered_waits_fini(&t->waits, allocator);
+    (void)allocator;
+    uva__ordered_waits_fini(&t->waits);
 }
 
 /* A default stream belongs to the context which is current here. */
@@ -214,7 +215,7 @@ static const struct uva__stage_kind transfer_kind = {
     .check = transfer_check,
     .init = transfer_init,
     .source = {UVA__STAGE_RELAYS(uva__ordered_waits_stop), .name = "transfer",
-               .pull = transfer_pull, .take = uva__flight_take},
+               .pull = transfer_pull, .take = uva__stage_take},
     .task = uva__ordered_waits_task,
     .clear = uva__ordered_waits_clear,
     .free = transfer_free,

@@ -103,6 +103,8 @@ static void above_request(struct ArrowAsyncProducer *producer, int64_t n)
 
 void uva__stage_stop(struct uva__source *source)
 {
+    if (!uva__list_is_empty(&uva__stage_of(source)->ready.tasks))
+        sim_fail("a batch was not taken");
     source->stopped = true;
 }
 
@@ -173,29 +175,32 @@ void uva__producer_end_stop(struct uva__producer *producer)
     world.waits.flight.stage.source.stopping--;
 }
 
-struct uva__task *uva__producer_take_task(struct uva__producer *producer)
+struct uva__task *uva__kept_take_in(struct uva__inlet *inlet,
+                                    struct uva__producer *producer,
+                                    struct ArrowAsyncTask *task,
+                                    const char *metadata,
+                                    enum uva__kept_content content)
 {
+    struct uva__task *slot = &world.slots[world.begun - 1];
+
+    (void)inlet;
     (void)producer;
+    (void)metadata;
+    (void)content;
     world.slots_out++;
-    return &world.slots[world.begun - 1];
+    slot->info.ordinal = (int64_t)(uintptr_t)task->private_data;
+    slot->info.bytes = 1;
+    (void)task->extract_data(task, &slot->array);
+    return slot;
 }
 
-void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task, bool rests)
+void uva__slots_end_task(struct uva__rt *rt, struct uva__list *empty,
+                         struct uva__task *task)
 {
-    (void)rests;
     (void)rt;
+    (void)empty;
     (void)task;
     world.slots_out--;
-}
-
-int uva__task_copy_metadata(struct uva__task *task,
-                            const struct uva_allocator *allocator,
-                            const char *metadata)
-{
-    (void)task;
-    (void)allocator;
-    (void)metadata;
-    return 0;
 }
 
 void uva__task_free_texts(struct uva__task *task,
@@ -206,39 +211,20 @@ void uva__task_free_texts(struct uva__task *task,
     sim_fail("a slot has texts");
 }
 
-int uva__task_extract_first(struct ArrowAsyncTask *task,
-                            struct ArrowDeviceArray *out)
-{
-    return task->extract_data(task, out);
-}
-
 void uva__kept_push(struct uva__kept *kept, struct uva__task *task)
 {
     uva__list_push(&kept->tasks, &task->link);
 }
 
-struct uva__task *uva__kept_pop(struct uva__kept *kept)
+struct uva__task *uva__stage_take(struct uva__source *source)
 {
-    return uva__container_of(uva__list_pop(&kept->tasks), struct uva__task,
-                             link);
-}
+    struct uva__stage *stage = uva__stage_of(source);
+    struct uva__link *link = uva__list_pop(&stage->ready.tasks);
+    struct uva__task *slot = uva__container_of(link, struct uva__task, link);
 
-void uva__kept_drop(struct uva__kept *kept, struct uva__source *source)
-{
-    (void)source;
-    if (!uva__list_is_empty(&kept->tasks))
-        sim_fail("a batch was not taken");
-}
-
-int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
-{
-    return (int64_t)(uintptr_t)task->private_data;
-}
-
-int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
-{
-    (void)task;
-    return 1;
+    source->ready--;
+    uva__intake_leave(&stage->in, slot->info.bytes);
+    return slot;
 }
 
 void uva__timer_start(struct uva__rt *rt, struct uva__timer *timer, int64_t ms)
@@ -500,7 +486,7 @@ static bool loop_pull(void)
     do {
         uva__ordered_waits_pull(source, BATCHES);
         while (source->ready > 0)
-            loop_pass_on(uva__flight_take(source));
+            loop_pass_on(uva__stage_take(source));
     } while (loop_feed());
     return source->failure.code == 0 && !source->ended;
 }
@@ -576,8 +562,8 @@ static void prepare(void)
     stage->inlet.handler.producer = &world.above.abi;
     world.waits.timeout_ms = kind == LIMITS;
     stage->inlet.above = &world.above;
-    uva__ordered_waits_init(&world.waits, &ops,
-                            &(struct uva__stage_setup){.window = window});
+    uva__intake_init(&stage->in, &window);
+    uva__ordered_waits_init(&world.waits, &ops, &(struct uva__stage_setup){0});
 }
 
 static const char *wrong(void)
