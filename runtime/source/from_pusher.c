@@ -21,14 +21,12 @@
  *              push into a stream that was never started returns EPIPE, and
  *              there is no callback. */
 #include <errno.h>
-#include <string.h>
 
-#include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "source/push_queue.h"
-#include "stream/stream_impl.h"
+#include "stream/measure.h"
+#include "stream/source_kind.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
@@ -51,18 +49,16 @@ struct pusher_user {
 };
 
 struct uva_pusher {
-    struct uva__source source; /* first; its schema is valid with DESCRIBED */
+    struct uva__source source; /* first; its schema is valid with DESCRIBED. The
+                                  stream and the pusher count */
     struct pusher_user user;   /* the callbacks */
     struct uva__push_queue queue; /* batches that were pushed */
-    struct uva__wakeup wakeup;    /* posted when the facts change; counts
-                                     stream, pusher and wake-ups */
     struct uva__atomic64 facts;   /* bits FACT_... */
-    struct ArrowSchema schema;    /* owns: to check with, once DESCRIBED */
+    struct uva__measure measure;  /* of the batches, once DESCRIBED */
     struct uva__failure failure;  /* gives to the loop, with CLOSED */
 
     struct {                  /* the loop thread's alone */
         int64_t ordinal;      /* of the next batch */
-        bool started;         /* a producer draws from it */
         bool closed_reported; /* on_closed was called, or is not wanted */
     } loop;
 };
@@ -74,20 +70,15 @@ static struct uva_pusher *pusher_at(struct uva__source *source)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void pusher_free(struct uva__wakeup *wakeup)
+static void pusher_free(struct uva__source *source,
+                        const struct uva_allocator *allocator)
 {
-    struct uva_pusher *p = uva__container_of(wakeup, struct uva_pusher, wakeup);
-    struct uva__rt *rt = uva__rt_acquire(p->source.rt);
-    const struct pusher_user user = p->user;
+    struct uva_pusher *p = pusher_at(source);
 
-    uva_schema_release(&p->schema);
-    uva__failure_fini(&p->failure, &rt->allocator);
-    uva__push_queue_fini(&p->queue);
-    uva__source_fini(&p->source);
-    uva__memory_free(&rt->allocator, p, sizeof(*p));
-    uva__rt_release(rt);
-    if (user.free_ctx != NULL)
-        user.free_ctx(user.ctx);
+    uva__measure_fini(&p->measure);
+    uva__failure_fini(&p->failure, allocator);
+    if (p->user.free_ctx != NULL)
+        p->user.free_ctx(p->user.ctx);
 }
 
 /* ---- calls of the program ----------------------------------------------- */
@@ -109,26 +100,28 @@ static int pusher_status(const struct uva_pusher *p)
  * after that. */
 int uva_pusher_set_schema(struct uva_pusher *pusher, struct ArrowSchema *schema)
 {
-    struct ArrowSchema copy;
+    struct uva__measure measure;
     int code = pusher_status(pusher);
 
     if (code == 0)
         code = uva__structs_check_schema(schema, NULL);
     if (code == 0)
-        code = uva__structs_copy_schema(&pusher->source.rt->allocator, schema,
-                                        &copy);
+        code =
+            uva__measure_init(&measure, &pusher->source.rt->allocator, schema);
     if (code != 0)
         return code != EMSGSIZE ? code : EINVAL;
     if (uva__atomic64_or(&pusher->facts, FACT_CLAIMED) & FACT_CLAIMED) {
-        uva_schema_release(&copy);
+        uva__measure_fini(&measure);
         return EBUSY;
     }
-    uva_schema_move(&copy, &pusher->schema);
+    pusher->measure = measure;
     uva_schema_move(schema, &pusher->source.schema);
     uva__atomic64_or(&pusher->facts, FACT_DESCRIBED);
-    uva__rt_wake(pusher->source.rt, &pusher->wakeup);
+    uva__rt_wake(pusher->source.rt, &pusher->source.wakeup);
     return 0;
 }
+
+/* ---- pushing ------------------------------------------------------------ */
 
 /* The log has what a code cannot express: where the two schemas differ. */
 static int push_measure(struct uva_pusher *p,
@@ -140,7 +133,7 @@ static int push_measure(struct uva_pusher *p,
         array->device_type != p->source.device_type ||
         !(uva__atomic64_load(&p->facts) & FACT_DESCRIBED))
         return EINVAL;
-    if (uva__layout_measure(&p->schema, array, bytes, &detail) != EINVAL)
+    if (uva__measure_columns(&p->measure, array, bytes, &detail) != EINVAL)
         return 0; /* the size of an unknown format is not known */
     uva__rt_log(p->source.rt, UVA_LOG_WARN, uva__label_text(p->source.label),
                 NULL, "uva_pusher_push: the array does not fit the schema: %s",
@@ -151,7 +144,8 @@ static int push_measure(struct uva_pusher *p,
 int uva_pusher_push(struct uva_pusher *pusher, struct ArrowDeviceArray *array,
                     const char *metadata, int64_t timeout_ms)
 {
-    int64_t bytes = 0;
+    int64_t bytes;
+    bool first;
     int code = pusher_status(pusher);
 
     if (code != 0)
@@ -161,10 +155,12 @@ int uva_pusher_push(struct uva_pusher *pusher, struct ArrowDeviceArray *array,
     if (timeout_ms != 0 && uva__rt_must_not_wait(pusher->source.rt))
         return EDEADLK;
     code = push_measure(pusher, array, &bytes);
-    if (code != 0)
-        return code;
-    return uva__push_queue_push(&pusher->queue, pusher->source.meter, array,
-                                bytes, metadata, timeout_ms);
+    if (code == 0)
+        code = uva__push_queue_push(&pusher->queue, array, bytes, metadata,
+                                    timeout_ms, &first);
+    if (code == 0 && first)
+        uva__meter_wake(pusher->source.meter, &pusher->source.wakeup);
+    return code;
 }
 
 /* A callback that runs while another thread closes may close again. */
@@ -182,15 +178,14 @@ void uva_pusher_close(struct uva_pusher *pusher, const struct uva_error *error,
         uva__failure_set(&pusher->failure, &rt->allocator,
                          uva__error_positive(error->code), error, metadata);
     uva__atomic64_or(&pusher->facts, FACT_CLOSED);
-    uva__rt_wake(rt, &pusher->wakeup);
-    uva__wakeup_release(&pusher->wakeup);
+    uva__rt_wake(rt, &pusher->source.wakeup);
+    uva__source_release(&pusher->source);
 }
 
 /* ---- the loop: as a source ----------------------------------------------- */
 
 static void pusher_start(struct uva__source *source)
 {
-    pusher_at(source)->loop.started = true;
     uva__push_queue_start(&pusher_at(source)->queue);
 }
 
@@ -208,15 +203,20 @@ static void pusher_conclude(struct uva_pusher *p, bool described)
     source->ended = source->failure.code == 0;
 }
 
-/* Reads the facts before the queue: so with a close, all pushes before it are
+/* Reads the facts before the inbox: so with a close, all pushes before it are
  * seen. */
 static void pusher_pull(struct uva__source *source, int64_t demand)
 {
     struct uva_pusher *p = pusher_at(source);
     uint64_t facts = uva__atomic64_load(&p->facts);
 
-    (void)demand; /* only the window limits the queue */
-    source->ready = uva__push_queue_absorb(&p->queue, source);
+    (void)demand; /* only the window limits the inbox */
+    uva__push_queue_absorb(&p->queue);
+    source->ready = p->queue.inbox.ready.count;
+    uva__source_hold(source, source->ready,
+                     uva__window_size(p->queue.inbox.ready.bytes));
+    if (p->queue.room_due)
+        uva__rt_wake(source->rt, &source->wakeup);
     source->schema_known = (facts & FACT_DESCRIBED) != 0;
     if ((facts & FACT_CLOSED) && !source->ended && source->failure.code == 0)
         pusher_conclude(p, (facts & FACT_DESCRIBED) != 0);
@@ -225,7 +225,7 @@ static void pusher_pull(struct uva__source *source, int64_t demand)
 static struct uva__task *pusher_take(struct uva__source *source)
 {
     struct uva_pusher *p = pusher_at(source);
-    struct uva__task *task = uva__push_queue_take(&p->queue);
+    struct uva__task *task = uva__kept_pop(&p->queue.inbox.ready);
 
     task->producer = source->producer;
     task->info.ordinal = p->loop.ordinal++;
@@ -233,14 +233,14 @@ static struct uva__task *pusher_take(struct uva__source *source)
     return task;
 }
 
-/* No batches are wanted any more; on_closed is called, unless the pusher is
- * closed. */
+/* No batches are wanted any more: discards them, makes pushes that wait return
+ * EPIPE, and has on_closed called, unless the pusher is closed. */
 static void pusher_shut(struct uva_pusher *p)
 {
     if (uva__atomic64_or(&p->facts, FACT_UNWANTED) & FACT_UNWANTED)
         return;
     uva__push_queue_shut(&p->queue);
-    uva__rt_wake(p->source.rt, &p->wakeup);
+    uva__rt_wake(p->source.rt, &p->source.wakeup);
 }
 
 static void pusher_stop(struct uva__source *source)
@@ -257,16 +257,19 @@ static void pusher_leave(struct uva__source *source)
     struct uva_pusher *p = pusher_at(source);
 
     pusher_shut(p); /* if it was never started */
-    uva__wakeup_release(&p->wakeup);
+    uva__source_release(source);
 }
 
 /* ---- the loop: callbacks ------------------------------------------------ */
 
-/* Calls the one callback that is due, if any. */
-static void pusher_call_user(struct uva_pusher *p)
+/* Calls the one callback that is due, if any. Callbacks may close the pusher,
+ * after which only the wake-up's reference keeps it; on_writable comes first,
+ * so that the producer finds the batches that it pushes. */
+static void pusher_posted(struct uva__source *source)
 {
-    bool room = uva__push_queue_has_room(&p->queue);
-    uint64_t facts = uva__atomic64_load(&p->facts);
+    struct uva_pusher *p = pusher_at(source);
+    const bool room = uva__push_queue_has_room(&p->queue);
+    const uint64_t facts = uva__atomic64_load(&p->facts);
 
     if ((facts & FACT_CLOSING) || p->loop.closed_reported)
         return;
@@ -279,106 +282,73 @@ static void pusher_call_user(struct uva_pusher *p)
     }
 }
 
-/* Callbacks may close the pusher, after which only the wake-up's reference
- * keeps it; on_writable comes first, so that the producer finds the batches
- * that it pushes.
- */
-static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
-{
-    struct uva_pusher *p = uva__container_of(wakeup, struct uva_pusher, wakeup);
-
-    pusher_call_user(p);
-    if (p->loop.started && !p->source.stopped)
-        uva__producer_run(p->source.producer);
-    return false;
-}
-
 /* ---- making one --------------------------------------------------------- */
 
-static const struct uva__wakeup_ops pusher_wakeup_ops = {pusher_on_wakeup,
-                                                         pusher_free};
-
-static const struct uva__source_ops pusher_source_ops = {
-    .name = "from_pusher",
-    .sized = true,
-    .start = pusher_start,
-    .pull = pusher_pull,
-    .take = pusher_take,
-    .stop = pusher_stop,
-    .leave = pusher_leave,
-};
-
-static int source_check(const struct uva_push_source *options,
-                        struct uva_pusher *const *pusher,
+static int pusher_check(struct uva__source_setup *setup,
                         struct uva_error *error)
 {
-    if (pusher == NULL)
-        return uva_error_set(error, EINVAL,
-                             "from_pusher: there is no place for the pusher");
-    if (!uva__memory_is_clear(options->reserved, 4))
-        return uva_error_set(error, EINVAL,
-                             "uva_push_source: reserved members must be NULL; "
-                             "clear the struct before filling it in");
-    return 0;
+    return setup->given != NULL
+               ? 0
+               : uva_error_set(error, EINVAL,
+                               "from_pusher: there is no place for the pusher");
 }
 
-/* Gives it two references: the stream's and the pusher's. It is marked as
- * closed until the stream is made, so that no callback comes for a stream that
- * could not be made. */
-static int pusher_new(struct uva__rt *rt, const struct uva_push_source *options,
-                      struct uva_pusher **out, struct uva_error *error)
+/* It is marked as closed until the stream is made, so that no callback comes
+ * for a stream that could not be made. */
+static int pusher_init(struct uva__source *source,
+                       const struct uva__source_setup *setup,
+                       struct uva_error *error)
 {
-    struct uva_pusher *p = uva__memory_new(&rt->allocator, sizeof(*p));
-    int code;
+    const struct uva_push_source *options = setup->options;
+    struct uva_pusher *p = pusher_at(source);
 
-    if (p == NULL)
-        return uva_error_set(error, ENOMEM, "no memory for the stream");
-    code = uva__push_queue_init(&p->queue, rt, &p->wakeup, &options->window);
-    if (code != 0) {
-        uva__memory_free(&rt->allocator, p, sizeof(*p));
-        return uva_error_set(error, code, "%s",
-                             code == ENOMEM
-                                 ? "no memory for the stream"
-                                 : "from_pusher: a window must not be "
-                                   "negative, and its reserved members must "
-                                   "be NULL");
-    }
-    uva__source_init(&p->source, &pusher_source_ops, rt);
+    (void)error;
     if (options->device_type != 0)
-        p->source.device_type = options->device_type;
+        source->device_type = options->device_type;
+    p->queue.rt = setup->rt;
+    p->queue.window = setup->window;
     p->user = (struct pusher_user){options->on_writable, options->on_closed,
                                    options->free_ctx, options->ctx};
-    uva__wakeup_init(&p->wakeup, &pusher_wakeup_ops, 2);
     uva__atomic64_store(&p->facts, FACT_CLOSING);
-    *out = p;
+    uva__source_acquire(source); /* the pusher's */
+    *(struct uva_pusher **)setup->given = p;
     return 0;
 }
+
+static const struct uva__source_kind pusher_kind = {
+    .options = {UVA__OPTIONS(uva_push_source),
+                UVA__OPTIONS_CTX(uva_push_source),
+                UVA__OPTIONS_WINDOW(uva_push_source)},
+    .size = sizeof(struct uva_pusher),
+    .needs = UVA__SOURCE_SLOTS,
+    .always_frees = true,
+    .check = pusher_check,
+    .init = pusher_init,
+    .source = {.name = "from_pusher",
+               .sized = true,
+               .start = pusher_start,
+               .pull = pusher_pull,
+               .take = pusher_take,
+               .stop = pusher_stop,
+               .leave = pusher_leave,
+               .free = pusher_free,
+               .posted = pusher_posted},
+};
 
 struct uva_stream *uva_stream_from_pusher(struct uva_runtime *runtime,
                                           const struct uva_push_source *options,
                                           struct uva_pusher **pusher)
 {
-    const struct uva_push_source none = {0};
-    struct uva__rt *rt = uva__loop_rt(runtime);
-    struct uva_error error = {0};
     struct uva_pusher *p = NULL;
-    struct uva_stream *stream;
-    int code;
+    struct uva_stream *stream = uva__source_add(runtime, &pusher_kind, options,
+                                                pusher != NULL ? &p : NULL);
 
     if (pusher != NULL)
         *pusher = NULL;
-    options = options != NULL ? options : &none;
-    code = source_check(options, pusher, &error);
-    if (code == 0 && rt != NULL && uva__rt_is_alive(rt))
-        code = pusher_new(rt, options, &p, &error);
-    if (p == NULL) {
-        if (options->free_ctx != NULL)
-            options->free_ctx(options->ctx);
-        return uva__stream_failed(runtime, &error);
-    }
-    stream = uva__stream_new(&p->source);
+    if (p == NULL)
+        return stream;
     if (uva_stream_status(stream, NULL) != 0) {
-        uva__wakeup_release(&p->wakeup);
+        uva__source_release(&p->source);
         return stream;
     }
     uva__atomic64_store(&p->facts, 0);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue of a pusher. Pushes hold the lock; the loop takes it once for all
- * batches that have come, not for each of them.
+/* The queue of a pusher.
  *
- * Happy path:  push -> (no room: wait -> woken) -> fresh -> absorbed: ready ->
- *              taken -> the next absorb subtracts it: room.
+ * Happy path:  push -> (no room: wait -> woken) -> absorbed -> taken -> the
+ * next absorb counts it no more: room.
  *
  * Failures:    a push, and then the array is still the caller's.
  *
@@ -31,82 +30,61 @@ static struct uva__task *task_of(struct uva__link *link)
     return uva__container_of(link, struct uva__task, link);
 }
 
-/* ---- batches ------------------------------------------------------------ */
-
-/* Gives a slot with a copy of `metadata`; a block without keys is the same as
- * none. */
-static int queue_prepare(struct uva__push_queue *q, const char *metadata,
-                         struct uva__list *slot)
-{
-    size_t size = 0;
-
-    if (metadata != NULL && uva_metadata_size(metadata, &size) != 0)
-        return EINVAL;
-    if (!uva__slots_fetch_tasks(q->rt, slot, 1))
-        return ENOMEM;
-    if (uva__task_take_metadata(task_of(slot->head), &q->rt->allocator,
-                                size > sizeof(int32_t) ? metadata : NULL) == 0)
-        return 0;
-    uva__slots_return_tasks(q->rt, slot);
-    return ENOMEM;
-}
-
-/* Takes slots, with or without a batch. */
-static void queue_discard(struct uva__push_queue *q, struct uva__list *slots)
+/* Takes slots, with or without a batch. Thread: any. */
+static void slots_discard(struct uva__rt *rt, struct uva__list *slots)
 {
     struct uva__link *link = slots->head;
 
     for (; link != NULL; link = link->next) {
         uva_array_release(&task_of(link)->array);
-        uva__task_clear(task_of(link), &q->rt->allocator);
+        uva__task_clear(task_of(link), &rt->allocator);
     }
     if (!uva__list_is_empty(slots))
-        uva__slots_return_tasks(q->rt, slots);
+        uva__slots_return_tasks(rt, slots);
 }
 
-/* ---- pushing: room ------------------------------------------------------ */
+/* ---- pushing ------------------------------------------------------------ */
 
 /* A push in progress. */
-struct queue_push {
-    int64_t timeout_ms; /* as given by the caller */
-    uint64_t until_ns;  /* the deadline, once it has waited; 0: none so far */
-    bool admitted;      /* there was room: it comes before later pushes */
-    bool first;         /* the loop has to be woken */
+struct push {
+    struct uva__list slot; /* owns: with the size of the batch */
+    int64_t timeout_ms;    /* as given by the caller */
+    uint64_t until_ns; /* the deadline, once it has waited; 0: none so far */
+    bool admitted;     /* there was room: it comes before later pushes */
+    bool first;        /* the loop has to be woken */
 };
 
-/* While the budget of the runtime is full, the queue takes one at a time. */
-static bool queue_has_room(const struct uva__push_queue *q)
+/* While the budget of the runtime is full, the inbox takes one at a time. */
+static bool queue_has_room_locked(const struct uva__push_queue *q)
 {
-    return q->locked.count < q->window.batches &&
-           q->locked.bytes < q->window.bytes &&
-           (q->locked.count == 0 || !uva__budget_is_full(q->rt));
+    const int64_t count = uva__inbox_count_locked(&q->inbox);
+
+    return count < q->window.batches &&
+           uva__inbox_bytes_locked(&q->inbox) < q->window.bytes &&
+           (count == 0 || !uva__budget_is_full(q->rt));
 }
 
-/* Moves the array into the queue, if there is room for it now. */
-static int push_enter_locked(struct uva__push_queue *q, struct queue_push *push,
-                             struct uva__list *slot,
+/* Moves the array into the inbox, if there is room for it now. */
+static int push_enter_locked(struct uva__push_queue *q, struct push *push,
                              struct ArrowDeviceArray *array)
 {
-    struct uva__task *task = task_of(slot->head);
-    int64_t *bytes = &task->info.bytes;
+    struct uva__task *task = task_of(push->slot.head);
+    const int64_t left = INT64_MAX - uva__inbox_bytes_locked(&q->inbox);
 
-    if (q->locked.shut || uva__rt_is_closed(q->rt))
+    if (q->inbox.locked.shut || uva__rt_is_closed(q->rt))
         return EPIPE;
-    if (!queue_has_room(q) || (q->locked.waiting > 0 && !push->admitted))
+    if (!queue_has_room_locked(q) || (q->locked.waiting > 0 && !push->admitted))
         return EAGAIN;
-    if (*bytes > INT64_MAX - q->locked.bytes)
-        *bytes = INT64_MAX - q->locked.bytes;
+    if (task->info.bytes > left)
+        task->info.bytes = left;
     uva_array_move(array, &task->array);
-    push->first = uva__list_is_empty(&q->locked.fresh);
-    uva__list_append(&q->locked.fresh, slot);
-    q->locked.count++;
-    q->locked.bytes += *bytes;
+    push->first = uva__inbox_put_locked(&q->inbox, task);
     return 0;
 }
 
 /* Returns for how many milliseconds the push may still wait; 0: none, negative:
  * for ever. */
-static int64_t push_limit(struct queue_push *push)
+static int64_t push_limit(struct push *push)
 {
     uint64_t now;
 
@@ -121,7 +99,7 @@ static int64_t push_limit(struct queue_push *push)
 }
 
 /* Waits until it is woken, perhaps spuriously. False when its time is up. */
-static bool push_wait_locked(struct uva__push_queue *q, struct queue_push *push)
+static bool push_wait_locked(struct uva__push_queue *q, struct push *push)
 {
     const uint64_t admissions = q->locked.admissions;
     const uint32_t seen = uva__futex_now(&q->admitted);
@@ -132,108 +110,104 @@ static bool push_wait_locked(struct uva__push_queue *q, struct queue_push *push)
     if (!q->locked.running && (limit_ms < 0 || limit_ms > POLL_MS))
         limit_ms = POLL_MS;
     q->locked.waiting++;
-    uva__lock_drop(&q->lock);
+    uva__lock_drop(&q->inbox.lock);
     uva__lane_wait_begin();
     (void)uva__futex_wait(&q->admitted, seen, limit_ms);
     uva__lane_wait_end();
-    uva__lock_take(&q->lock);
+    uva__lock_take(&q->inbox.lock);
     push->admitted = q->locked.admissions != admissions;
     if (!push->admitted)
         q->locked.waiting--;
     return true;
 }
 
-static int push_admit(struct uva__push_queue *q, struct queue_push *push,
-                      struct uva__list *slot, struct ArrowDeviceArray *array)
+static int push_admit(struct uva__push_queue *q, struct push *push,
+                      struct ArrowDeviceArray *array)
 {
     int code;
 
-    uva__lock_take(&q->lock);
-    while ((code = push_enter_locked(q, push, slot, array)) == EAGAIN)
+    uva__lock_take(&q->inbox.lock);
+    while ((code = push_enter_locked(q, push, array)) == EAGAIN)
         if (!push_wait_locked(q, push))
             break;
     if (code == EAGAIN && push->timeout_ms == 0)
         q->locked.room_wanted = true;
-    uva__lock_drop(&q->lock);
+    uva__lock_drop(&q->inbox.lock);
     return code == EAGAIN && push->timeout_ms != 0 ? ETIMEDOUT : code;
 }
 
-int uva__push_queue_push(struct uva__push_queue *q, struct uva__meter *meter,
-                         struct ArrowDeviceArray *array, int64_t bytes,
-                         const char *metadata, int64_t timeout_ms)
+/* Gives a slot with a copy of `metadata`; a block without keys is the same as
+ * no block. */
+static int push_prepare(struct uva__rt *rt, const char *metadata,
+                        struct uva__list *slot)
 {
-    struct queue_push push = {.timeout_ms = timeout_ms};
-    struct uva__list slot = {0};
-    int code = queue_prepare(q, metadata, &slot);
+    size_t size = 0;
+
+    if (metadata != NULL && uva_metadata_size(metadata, &size) != 0)
+        return EINVAL;
+    if (!uva__slots_fetch_tasks(rt, slot, 1))
+        return ENOMEM;
+    task_of(slot->head)->array.array.release = NULL;
+    if (uva__task_take_metadata(task_of(slot->head), &rt->allocator,
+                                size > sizeof(int32_t) ? metadata : NULL) == 0)
+        return 0;
+    uva__slots_return_tasks(rt, slot);
+    return ENOMEM;
+}
+
+int uva__push_queue_push(struct uva__push_queue *q,
+                         struct ArrowDeviceArray *array, int64_t bytes,
+                         const char *metadata, int64_t timeout_ms, bool *first)
+{
+    struct push push = {.timeout_ms = timeout_ms};
+    int code = push_prepare(q->rt, metadata, &push.slot);
 
     if (code != 0)
         return code;
-    task_of(slot.head)->array.array.release = NULL;
-    task_of(slot.head)->info.bytes = bytes;
-    code = push_admit(q, &push, &slot, array);
+    task_of(push.slot.head)->info.bytes = bytes;
+    code = push_admit(q, &push, array);
     if (code != 0)
-        queue_discard(q, &slot);
-    else if (push.first)
-        uva__meter_wake(meter, q->wakeup);
+        slots_discard(q->rt, &push.slot);
+    *first = push.first;
     return code;
 }
 
-/* ---- taking ------------------------------------------------------------- */
+/* ---- the loop ----------------------------------------------------------- */
 
 void uva__push_queue_start(struct uva__push_queue *q)
 {
-    uva__lock_take(&q->lock);
+    uva__lock_take(&q->inbox.lock);
     q->locked.running = true;
-    uva__lock_drop(&q->lock);
+    uva__lock_drop(&q->inbox.lock);
 }
 
-/* Admits all pushes that wait, once the queue has run down and the budget lets
- * it take one in. Returns whether any do. */
+/* Admits all pushes that wait, once the inbox has run down and the budget lets
+ * it take one in. Returns whether there are any. */
 static bool queue_admit_locked(struct uva__push_queue *q)
 {
-    bool some = q->locked.waiting > 0;
+    const bool some = q->locked.waiting > 0;
 
-    if (q->locked.count > q->window.refill ||
-        q->locked.bytes > q->window.bytes / 2 || !queue_has_room(q))
+    if (q->inbox.ready.count > q->window.refill ||
+        q->inbox.ready.bytes > q->window.bytes / 2 || !queue_has_room_locked(q))
         return false;
     if (q->locked.room_wanted)
-        q->loop.room_due = true;
+        q->room_due = true;
     q->locked.room_wanted = false;
     q->locked.waiting = 0;
     q->locked.admissions++;
     return some;
 }
 
-int64_t uva__push_queue_absorb(struct uva__push_queue *q,
-                               struct uva__source *source)
+void uva__push_queue_absorb(struct uva__push_queue *q)
 {
-    int64_t ready, bytes;
-    bool call;
+    bool some;
 
-    uva__lock_take(&q->lock);
-    q->locked.count -= q->loop.taken_count;
-    q->locked.bytes -= q->loop.taken_bytes;
-    uva__list_append(&q->loop.ready, &q->locked.fresh);
-    call = queue_admit_locked(q);
-    ready = q->locked.count;
-    bytes = q->locked.bytes;
-    uva__lock_drop(&q->lock);
-    uva__source_hold(source, ready, uva__window_size(bytes));
-    q->loop.taken_count = q->loop.taken_bytes = 0;
-    if (call)
+    uva__lock_take(&q->inbox.lock);
+    uva__inbox_absorb_locked(&q->inbox);
+    some = queue_admit_locked(q);
+    uva__lock_drop(&q->inbox.lock);
+    if (some)
         uva__futex_raise(&q->admitted);
-    if (q->loop.room_due)
-        uva__rt_wake(q->rt, q->wakeup);
-    return ready;
-}
-
-struct uva__task *uva__push_queue_take(struct uva__push_queue *q)
-{
-    struct uva__task *task = task_of(uva__list_pop(&q->loop.ready));
-
-    q->loop.taken_count++;
-    q->loop.taken_bytes += task->info.bytes;
-    return task;
 }
 
 /* Another thread may have used the room up: then the report is still due. */
@@ -241,47 +215,25 @@ bool uva__push_queue_has_room(struct uva__push_queue *q)
 {
     bool room;
 
-    if (!q->loop.room_due)
+    if (!q->room_due)
         return false;
-    q->loop.room_due = false;
-    uva__lock_take(&q->lock);
-    room = queue_has_room(q);
+    q->room_due = false;
+    uva__lock_take(&q->inbox.lock);
+    room = queue_has_room_locked(q);
     q->locked.room_wanted = q->locked.room_wanted || !room;
-    uva__lock_drop(&q->lock);
+    uva__lock_drop(&q->inbox.lock);
     return room;
 }
 
-/* ---- the end ------------------------------------------------------------ */
-
 void uva__push_queue_shut(struct uva__push_queue *q)
 {
-    struct uva__list left;
-
-    uva__lock_take(&q->lock);
-    q->locked.shut = true;
+    uva__lock_take(&q->inbox.lock);
+    uva__inbox_absorb_locked(&q->inbox);
+    q->inbox.locked.shut = true;
     q->locked.waiting = 0;
     q->locked.admissions++;
-    left = q->locked.fresh;
-    q->locked.fresh = (struct uva__list){0};
-    uva__lock_drop(&q->lock);
+    uva__lock_drop(&q->inbox.lock);
     uva__futex_raise(&q->admitted);
-    queue_discard(q, &q->loop.ready);
-    queue_discard(q, &left);
-}
-
-int uva__push_queue_init(struct uva__push_queue *q, struct uva__rt *rt,
-                         struct uva__wakeup *wakeup,
-                         const struct uva_window *window)
-{
-    q->rt = rt;
-    q->wakeup = wakeup;
-    return uva__window_complete(window, &q->window) != 0
-               ? EINVAL
-               : uva__slots_ensure(rt);
-}
-
-void uva__push_queue_fini(struct uva__push_queue *q)
-{
-    queue_discard(q, &q->loop.ready);
-    queue_discard(q, &q->locked.fresh);
+    slots_discard(q->rt, &q->inbox.ready.tasks);
+    q->inbox.ready = (struct uva__kept){0};
 }

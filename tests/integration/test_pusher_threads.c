@@ -13,6 +13,7 @@
 #include "loop/loop.h"
 #include "source/push_queue.h"
 #include "stream/slots.h"
+#include "stream/window.h"
 #include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "support/push_fixture.h"
@@ -20,8 +21,6 @@
 #include "uvarrow/stages.h"
 
 static struct push_fixture p;
-static struct uva__meter meter;                       /* of `source` */
-static struct uva__source source = {.meter = &meter}; /* of a bare queue */
 
 /* ---- writers ------------------------------------------------------------ */
 
@@ -38,9 +37,11 @@ struct writer {
 
 static int writer_push(struct writer *w, struct ArrowDeviceArray *array)
 {
+    bool first;
+
     if (w->queue != NULL)
-        return uva__push_queue_push(w->queue, &meter, array,
-                                    array->array.length, NULL, w->timeout_ms);
+        return uva__push_queue_push(w->queue, array, array->array.length, NULL,
+                                    w->timeout_ms, &first);
     return uva_pusher_push(p.pusher, array, NULL, w->timeout_ms);
 }
 
@@ -455,16 +456,6 @@ END_TEST
 /* ---- the queue alone ---------------------------------------------------- */
 
 static struct uva__push_queue queue;
-static struct uva__wakeup node;
-
-static bool node_on_wakeup(struct uva__wakeup *visited)
-{
-    (void)visited;
-    return false;
-}
-
-static const struct uva__wakeup_ops wakeup_ops = {node_on_wakeup, NULL};
-
 /* Opens a queue on the fixture's runtime. The fixture's own pusher is not used.
  */
 static void queue_open_idle(int32_t batches, int32_t refill)
@@ -473,11 +464,8 @@ static void queue_open_idle(int32_t batches, int32_t refill)
 
     push_open(&p, 0, 0);
     memset(&queue, 0, sizeof(queue));
-    meter.point.rt = uva__loop_rt(p.loop.runtime);
-    node = (struct uva__wakeup){.ops = &wakeup_ops};
-    ck_assert_int_eq(uva__push_queue_init(&queue, uva__loop_rt(p.loop.runtime),
-                                          &node, &window),
-                     0);
+    queue.rt = uva__loop_rt(p.loop.runtime);
+    ck_assert_int_eq(uva__window_complete(&window, &queue.window), 0);
 }
 
 static void queue_open(int32_t batches, int32_t refill)
@@ -488,7 +476,7 @@ static void queue_open(int32_t batches, int32_t refill)
 
 static void queue_close(void)
 {
-    uva__push_queue_fini(&queue);
+    uva__push_queue_shut(&queue);
     push_close(&p);
 }
 
@@ -506,20 +494,20 @@ static void queue_take(int n)
     struct uva__task *task;
 
     while (n-- > 0) {
-        task = uva__push_queue_take(&queue);
+        task = uva__kept_pop(&queue.inbox.ready);
         uva_array_release(&task->array);
         uva__slots_put_task(queue.rt, task, false);
     }
-    (void)uva__push_queue_absorb(&queue, &source);
+    uva__push_queue_absorb(&queue);
 }
 
 static int64_t queue_waiting(void)
 {
     int64_t waiting;
 
-    uva__lock_take(&queue.lock);
+    uva__lock_take(&queue.inbox.lock);
     waiting = queue.locked.waiting;
-    uva__lock_drop(&queue.lock);
+    uva__lock_drop(&queue.inbox.lock);
     return waiting;
 }
 
@@ -540,7 +528,7 @@ static void fill(int n)
 {
     while (n-- > 0)
         ck_assert_int_eq(queue_push(1), 0);
-    (void)uva__push_queue_absorb(&queue, &source);
+    uva__push_queue_absorb(&queue);
 }
 
 START_TEST(those_who_wait_are_called_at_the_refill_mark_and_not_before)
@@ -557,7 +545,8 @@ START_TEST(those_who_wait_are_called_at_the_refill_mark_and_not_before)
     ck_assert_int_eq(queue_waiting(), 0);
     ck_assert_int_eq(writer_join(&w[0]), 0);
     ck_assert_int_eq(writer_join(&w[1]), 0);
-    ck_assert_int_eq(uva__push_queue_absorb(&queue, &source), 3);
+    uva__push_queue_absorb(&queue);
+    ck_assert_int_eq(queue.inbox.ready.count, 3);
     queue_close();
 }
 END_TEST
@@ -639,7 +628,7 @@ START_TEST(who_waits_for_a_stream_never_started_sees_the_runtime_go)
     (void)uva__rt_acquire(queue.rt);
     loop_close_runtime(&p.loop, UVA_FOREVER);
     ck_assert_int_eq(writer_join(&w), EPIPE);
-    uva__push_queue_fini(&queue);
+    uva__push_queue_shut(&queue);
     uva__rt_release(queue.rt);
     push_close(&p);
 }
