@@ -7,19 +7,17 @@
  * Failures:    making the stream, if the schema or an array is not valid:
  *              EINVAL, which names it. All arrays are released.
  *
- * On cancel:   arrays that were not taken are released, on the loop thread;
- *              the arrays of a stream that was never started, by the thread
- * that releases it. */
+ * On cancel:   arrays that were not taken are released, on the loop thread; by
+ *              the thread that releases a stream that was never started. */
 #include <errno.h>
-#include <string.h>
 
-#include "arrow/fixed_width.h"
-#include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/error.h"
+#include "stream/measure.h"
+#include "stream/producer.h"
 #include "stream/source_kind.h"
-#include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/stream.h"
 
 struct item {
     struct ArrowDeviceArray array;
@@ -82,33 +80,31 @@ static void arrays_free(struct uva__source *source,
     arrays_stop(source);
 }
 
-static const struct uva__source_ops arrays_ops = {
-    .name = "from_arrays",
-    .sized = true,
-    .start = arrays_start,
-    .pull = arrays_pull,
-    .take = arrays_take,
-    .stop = arrays_stop,
-    .free = arrays_free,
-};
-
 /* ---- making one --------------------------------------------------------- */
 
-static int given_check(const struct ArrowSchema *schema,
-                       const struct ArrowDeviceArray *arrays, size_t count,
-                       struct uva_error *error)
-{
-    int code = uva__structs_check_schema(schema, error);
+/* The arguments of the call that makes the stream. */
+struct given {
+    struct ArrowSchema *schema;
+    struct ArrowDeviceArray *arrays;
+    size_t count;
+};
 
-    if (code == 0 && arrays == NULL && count > 0)
-        return uva_error_set(
-            error, EINVAL, "from_arrays: arrays is NULL, count is %zu", count);
+static int arrays_check(struct uva__source_setup *setup,
+                        struct uva_error *error)
+{
+    const struct given *given = setup->given;
+    const int code = uva__structs_check_schema(given->schema, error);
+
+    if (code == 0 && given->arrays == NULL && given->count > 0)
+        return uva_error_set(error, EINVAL,
+                             "from_arrays: arrays is NULL, count is %zu",
+                             given->count);
+    setup->more = given->count * sizeof(struct item);
     return code;
 }
 
 /* Gives the size of an array that is valid; 0 if it has an unknown format. */
-static int array_check(const struct arrays *a,
-                       const struct uva__fixed_width *shape,
+static int array_check(const struct uva__measure *measure,
                        const struct ArrowDeviceArray *arrays, size_t i,
                        int64_t *bytes, struct uva_error *error)
 {
@@ -123,93 +119,72 @@ static int array_check(const struct arrays *a,
                              "first one of %d: one stream is of one type",
                              i, (int)arrays[i].device_type,
                              (int)arrays[0].device_type);
-    if (uva__fixed_width_measure(shape, &arrays[i].array, bytes))
+    if (uva__measure(measure, &arrays[i], bytes, &detail) == 0)
         return 0;
-    *bytes = 0;
-    uva__error_begin(&detail);
-    if (uva__layout_measure_shaped(shape, &a->source.schema, &arrays[i], bytes,
-                                   &detail) != EINVAL)
-        return 0; /* the sizes of an unknown format are not checked */
     return uva_error_set(error, EINVAL,
                          "from_arrays: array %zu does not fit the schema: %s",
                          i, detail.message);
 }
 
-/* Takes all arrays, or no array. */
-static int arrays_take_all(struct arrays *a, struct ArrowDeviceArray *arrays,
-                           size_t count, struct uva_error *error)
+static void arrays_drop(void *ctx)
 {
-    struct uva__fixed_width shape;
+    const struct given *given = ctx;
+
+    if (given->schema != NULL)
+        uva_schema_release(given->schema);
+    for (size_t i = 0; given->arrays != NULL && i < given->count; i++)
+        uva_array_release(&given->arrays[i]);
+}
+
+/* Takes all arrays, or no array. */
+static int arrays_init(struct uva__source *source,
+                       const struct uva__source_setup *setup,
+                       struct uva_error *error)
+{
+    struct given *given = setup->given;
+    struct arrays *a = arrays_at(source);
+    struct uva__measure measure;
     int code = 0;
 
-    uva__fixed_width_read(&shape, &a->source.schema);
-    for (size_t i = 0; i < count && code == 0; i++)
-        code = array_check(a, &shape, arrays, i, &a->items[i].bytes, error);
-    if (code != 0)
+    uva__measure_lend(&measure, given->schema);
+    for (size_t i = 0; i < given->count && code == 0; i++)
+        code =
+            array_check(&measure, given->arrays, i, &a->items[i].bytes, error);
+    if (code != 0) {
+        arrays_drop(given);
         return code;
-    for (size_t i = 0; i < count; i++)
-        uva_array_move(&arrays[i], &a->items[i].array);
-    a->count = count;
+    }
+    uva_schema_move(given->schema, &source->schema);
+    for (size_t i = 0; i < given->count; i++)
+        uva_array_move(&given->arrays[i], &a->items[i].array);
+    a->count = given->count;
+    if (a->count > 0)
+        source->device_type = a->items[0].array.device_type;
+    source->schema_known = true;
+    source->ready = (int64_t)a->count;
+    source->ended = true;
     return 0;
 }
 
-/* The source is taken on failure too: it is released here. */
-static struct uva_stream *arrays_fail(struct uva_runtime *runtime,
-                                      struct ArrowSchema *schema,
-                                      struct ArrowDeviceArray *arrays,
-                                      size_t count,
-                                      const struct uva_error *error)
-{
-    size_t i;
-
-    if (schema != NULL)
-        uva_schema_release(schema);
-    for (i = 0; arrays != NULL && i < count; i++)
-        uva_array_release(&arrays[i]);
-    return uva__stream_failed(runtime, error);
-}
-
-/* Gives no source if it fails: then the schema was taken, the arrays were not.
- */
-static struct arrays *arrays_new(struct uva__rt *rt, struct ArrowSchema *schema,
-                                 struct ArrowDeviceArray *arrays, size_t count,
-                                 struct uva_error *error)
-{
-    struct uva__source *source = uva__source_new(
-        &arrays_ops, rt, sizeof(struct arrays) + count * sizeof(struct item));
-    struct arrays *a;
-
-    if (source == NULL) {
-        (void)uva_error_set(error, ENOMEM, "no memory for %zu arrays", count);
-        return NULL;
-    }
-    a = arrays_at(source);
-    uva_schema_move(schema, &source->schema);
-    if (arrays_take_all(a, arrays, count, error) != 0) {
-        uva__source_release(source);
-        return NULL;
-    }
-    if (count > 0)
-        a->source.device_type = a->items[0].array.device_type;
-    a->source.schema_known = true;
-    a->source.ready = (int64_t)count;
-    a->source.ended = true;
-    return a;
-}
+static const struct uva__source_kind arrays_kind = {
+    .size = sizeof(struct arrays),
+    .check = arrays_check,
+    .init = arrays_init,
+    .drop = arrays_drop,
+    .source = {.name = "from_arrays",
+               .sized = true,
+               .start = arrays_start,
+               .pull = arrays_pull,
+               .take = arrays_take,
+               .stop = arrays_stop,
+               .free = arrays_free},
+};
 
 struct uva_stream *uva_stream_from_arrays(struct uva_runtime *runtime,
                                           struct ArrowSchema *schema,
                                           struct ArrowDeviceArray *arrays,
                                           size_t count)
 {
-    struct uva__rt *rt = uva__loop_rt(runtime);
-    struct uva_error error;
-    struct arrays *a = NULL;
-
-    uva__error_begin(&error);
-    if (given_check(schema, arrays, count, &error) == 0 && rt != NULL &&
-        uva__rt_is_alive(rt))
-        a = arrays_new(rt, schema, arrays, count, &error);
-    return a != NULL ? uva__stream_new(&a->source)
-                     : arrays_fail(runtime, schema, arrays, count, &error);
+    return uva__source_add(runtime, &arrays_kind, NULL,
+                           &(struct given){schema, arrays, count});
 }

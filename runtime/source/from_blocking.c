@@ -16,10 +16,10 @@
 
 #include "arrow/structs.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "source/reader.h"
 #include "stream/check_hop.h"
 #include "stream/deadlines.h"
+#include "stream/source_kind.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
@@ -39,6 +39,7 @@ struct given {
     void *ctx;                     /* owns, through free_ctx */
     bool frees_late;               /* as in struct uva_blocking_source */
     bool is_plain;                 /* it gives `plain`, not a device stream */
+    bool has_source;               /* it was given, and is not opened */
     struct ArrowArrayStream plain; /* owns; or not used */
     struct ArrowDeviceArrayStream stream; /* owns: the source, or the adapter
                                              of `plain` */
@@ -223,10 +224,7 @@ static const char *blocking_metadata(struct uva__reader *reader, int code)
 }
 
 static const struct uva__reader_ops blocking_ops = {
-    .name = "from_blocking",
     .call = "get_next",
-    .size = sizeof(struct blocking),
-    .sized = true,
     .needed = blocking_needed,
     .open = blocking_open,
     .next = blocking_next,
@@ -238,21 +236,9 @@ static const struct uva__reader_ops blocking_ops = {
 
 /* ---- making one --------------------------------------------------------- */
 
-/* The source is taken on failure too: it is released here. */
-static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
-                                        struct given *g,
-                                        const struct uva_error *error)
-{
-    given_close(g);
-    return uva__stream_failed(runtime, error);
-}
-
-/* Options that were not cleared cannot be trusted at all. */
 static void given_fill(struct given *g,
                        const struct uva_blocking_source *options)
 {
-    if (!uva__memory_is_clear(options->reserved, 1))
-        return;
     if (g->is_plain)
         g->open = options->open;
     else
@@ -265,103 +251,90 @@ static void given_fill(struct given *g,
     g->frees_late = options->frees_late;
 }
 
-static int given_check(const struct given *g,
-                       const struct uva_blocking_source *options,
-                       bool has_source, const struct uva__rt *rt,
-                       struct uva_error *error)
+static int blocking_check(struct uva__source_setup *setup,
+                          struct uva_error *error)
 {
+    const struct uva_blocking_source *options = setup->options;
+    const struct given *g = setup->given;
     const bool open =
         g->is_plain ? options->open != NULL : options->open_device != NULL;
 
-    if (!uva__memory_is_clear(options->reserved, 1))
-        return uva_error_set(error, EINVAL,
-                             "uva_blocking_source: reserved members must be "
-                             "NULL; clear the struct before filling it in");
-    if (options->turns != NULL && !uva__permits_are_of(options->turns, rt))
+    uva__reader_require(setup, options->on_loop, options->interrupt != NULL);
+    if (options->turns != NULL &&
+        !uva__permits_are_of(options->turns, setup->rt))
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: `turns` are those of "
                              "another runtime");
-    if (options->busy_ms < 0)
-        return uva_error_set(error, EINVAL,
-                             "uva_blocking_source: busy_ms must not be "
-                             "negative");
-    if (has_source && open)
+    if (g->has_source && open)
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: give a source or an open "
                              "hook, not both");
-    if (!has_source && !open)
+    if (!g->has_source && !open)
         return uva_error_set(error, EINVAL,
                              "from_blocking: there is neither a source nor a "
                              "hook that opens one (options->%s)",
                              g->is_plain ? "open" : "open_device");
-    if (!has_source)
-        return 0;
-    return given_check_stream(g, error);
+    return g->has_source ? given_check_stream(g, error) : 0;
 }
 
-static const char *blocking_why(int code)
+static void blocking_drop(void *given)
 {
-    if (code == EINVAL)
-        return "a window must not be negative, and its reserved members must "
-               "be NULL";
-    return code == EAGAIN ? "the system gives no thread" : strerror(code);
+    given_end(given);
 }
 
-/* Gives no reader if it fails: then no argument was taken. */
-static int blocking_new(struct uva__rt *rt, const struct given *g,
-                        const struct uva_blocking_source *options,
-                        struct blocking **out, struct uva_error *error)
+static int blocking_init(struct uva__source *source,
+                         const struct uva__source_setup *setup,
+                         struct uva_error *error)
 {
-    struct uva__reader *reader;
-    const int code = uva__reader_new(
-        &reader, &blocking_ops, rt, &options->window, options->on_loop,
-        options->interrupt != NULL, options->turns);
-
-    if (code == 0) {
-        *out = blocking_of(reader);
-        (*out)->given = *g;
-        return 0;
-    }
-    return uva_error_set(error, code, "from_blocking: %s", blocking_why(code));
-}
-
-/* Sets the limit on the calls of the source, if the stream was made. */
-static struct uva_stream *blocking_limit(struct uva_stream *stream,
-                                         struct blocking *b, int64_t busy_ms)
-{
-    if (uva_stream_status(stream, NULL) != 0 || busy_ms == 0)
-        return stream;
-    b->reader.is_timed = true;
-    if (uva__deadlines_add_busy(stream->tail, busy_ms) != 0)
-        (void)uva__stream_fail(stream, ENOMEM, "no memory for a time limit");
-    return stream;
-}
-
-static struct uva_stream *
-blocking_make(struct uva_runtime *runtime, struct given *g, bool has_source,
-              const struct uva_blocking_source *given_options)
-{
-    static const struct uva_blocking_source none;
-    const struct uva_blocking_source *options =
-        given_options != NULL ? given_options : &none;
-    struct uva__rt *rt = uva__loop_rt(runtime);
-    struct uva_error error;
-    struct blocking *b = NULL;
+    const struct uva_blocking_source *options = setup->options;
+    struct blocking *b =
+        blocking_of(uva__container_of(source, struct uva__reader, source));
     int code;
 
-    uva__error_begin(&error);
-    given_fill(g, options);
-    code = given_check(g, options, has_source, rt, &error);
-    if (code == 0 && rt != NULL && uva__rt_is_alive(rt))
-        code = blocking_new(rt, g, options, &b, &error);
-    if (b == NULL)
-        return blocking_fail(runtime, g, &error);
+    (void)error;
+    b->given = *(const struct given *)setup->given;
+    given_fill(&b->given, options);
+    b->reader.is_timed = options->busy_ms > 0;
     if (options->device_type != 0)
-        b->reader.source.device_type = options->device_type;
-    if (has_source)
-        b->reader.source.device_type = g->stream.device_type;
-    return blocking_limit(uva__stream_new(&b->reader.source), b,
-                          options->busy_ms);
+        source->device_type = options->device_type;
+    if (b->given.has_source)
+        source->device_type = b->given.stream.device_type;
+    code = uva__reader_init(&b->reader, &blocking_ops, setup, options->on_loop,
+                            options->interrupt != NULL, options->turns);
+    if (code != 0)
+        given_close(&b->given);
+    return code;
+}
+
+static const struct uva__source_kind blocking_kind = {
+    .options = {UVA__OPTIONS(uva_blocking_source),
+                UVA__OPTIONS_CTX(uva_blocking_source),
+                UVA__OPTIONS_WINDOW(uva_blocking_source),
+                .limits =
+                    (const struct uva__option_limit[]){
+                        UVA__LIMIT(uva_blocking_source, busy_ms, 0, INT64_MAX),
+                        {NULL}}},
+    .size = sizeof(struct blocking),
+    .needs = UVA__READER_NEEDS,
+    .check = blocking_check,
+    .init = blocking_init,
+    .drop = blocking_drop,
+    .source = {.name = "from_blocking", .sized = true},
+};
+
+/* Makes the stream, with a limit on the calls of the source. */
+static struct uva_stream *
+blocking_make(struct uva_runtime *runtime, struct given *g,
+              const struct uva_blocking_source *options)
+{
+    struct uva_stream *stream =
+        uva__source_add(runtime, &blocking_kind, options, g);
+
+    if (options != NULL && options->busy_ms > 0 &&
+        uva_stream_status(stream, NULL) == 0 &&
+        uva__deadlines_add_busy(stream->tail, options->busy_ms) != 0)
+        (void)uva__stream_fail(stream, ENOMEM, "no memory for a time limit");
+    return stream;
 }
 
 struct uva_stream *
@@ -369,13 +342,13 @@ uva_stream_from_blocking(struct uva_runtime *runtime,
                          struct ArrowDeviceArrayStream *source,
                          const struct uva_blocking_source *options)
 {
-    struct given given = {0};
+    struct given given = {.has_source = source != NULL};
 
     if (source != NULL) {
         given.stream = *source;
         source->release = NULL;
     }
-    return blocking_make(runtime, &given, source != NULL, options);
+    return blocking_make(runtime, &given, options);
 }
 
 struct uva_stream *
@@ -383,12 +356,12 @@ uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
                              struct ArrowArrayStream *source,
                              const struct uva_blocking_source *options)
 {
-    struct given given = {.is_plain = true};
+    struct given given = {.is_plain = true, .has_source = source != NULL};
 
     if (source != NULL) {
         given.plain = *source;
         source->release = NULL;
     }
     given_adapt(&given);
-    return blocking_make(runtime, &given, source != NULL, options);
+    return blocking_make(runtime, &given, options);
 }

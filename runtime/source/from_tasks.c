@@ -13,15 +13,11 @@
  *              items that are not wanted, without `out`. free_ctx is called
  *              when no task is left, which may be long after the stream. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "source/reader.h"
-#include "stream/stream_impl.h"
+#include "stream/source_kind.h"
 #include "stream/window.h"
-
-enum { RESERVED = 3 };
 
 struct items {
     struct uva__reader reader;     /* first */
@@ -94,21 +90,16 @@ static void items_interrupt(struct uva__reader *reader)
     source->interrupt(source->ctx);
 }
 
-static void source_free(const struct uva_task_source *source)
+static void items_free(struct uva__reader *reader)
 {
+    const struct uva_task_source *source = &items_of(reader)->source;
+
     if (source->free_ctx != NULL)
         source->free_ctx(source->ctx);
 }
 
-static void items_free(struct uva__reader *reader)
-{
-    source_free(&items_of(reader)->source);
-}
-
 static const struct uva__reader_ops items_ops = {
-    .name = "from_tasks",
     .call = "next",
-    .size = sizeof(struct items),
     .open = items_open,
     .next = items_next,
     .close = items_close,
@@ -118,63 +109,50 @@ static const struct uva__reader_ops items_ops = {
 
 /* ---- making one --------------------------------------------------------- */
 
-static int source_check(const struct uva_task_source *source,
-                        struct uva_error *error)
+static int items_check(struct uva__source_setup *setup, struct uva_error *error)
 {
-    if (source == NULL || source->schema == NULL || source->next == NULL ||
+    const struct uva_task_source *source = setup->options;
+
+    if (source->schema == NULL || source->next == NULL ||
         source->extract == NULL)
         return uva_error_set(error, EINVAL,
                              "uva_task_source: schema, next and extract are "
                              "mandatory");
-    if (!uva__memory_is_clear(source->reserved, RESERVED))
-        return uva_error_set(error, EINVAL,
-                             "uva_task_source: reserved members must be NULL; "
-                             "clear the struct before filling it in");
+    uva__reader_require(setup, false, false);
     return 0;
 }
 
-/* Makes the reader; on failure the source was not taken. */
-static int items_new(struct uva__rt *rt, const struct uva_task_source *source,
-                     struct items **out)
+static int items_init(struct uva__source *source,
+                      const struct uva__source_setup *setup,
+                      struct uva_error *error)
 {
-    struct uva__reader *reader;
-    struct items *items;
-    int code =
-        uva__rt_ensure_uncapped(rt); /* it frees items that are not wanted */
+    const struct uva_task_source *options = setup->options;
+    struct items *items =
+        items_of(uva__container_of(source, struct uva__reader, source));
 
-    if (code == 0)
-        code = uva__reader_new(&reader, &items_ops, rt, &source->window, false,
-                               source->interrupt != NULL, NULL);
-    if (code != 0)
-        return code;
-    items = items_of(reader);
-    items->source = *source;
-    items->reader.source.extraction = UVA__EXTRACTION_EXPENSIVE;
-    if (source->device_type != 0)
-        items->reader.source.device_type = source->device_type;
-    *out = items;
-    return 0;
+    (void)error;
+    items->source = *options;
+    source->extraction = UVA__EXTRACTION_EXPENSIVE;
+    if (options->device_type != 0)
+        source->device_type = options->device_type;
+    return uva__reader_init(&items->reader, &items_ops, setup, false,
+                            options->interrupt != NULL, NULL);
 }
+
+/* Extra threads free items that are not wanted. */
+static const struct uva__source_kind items_kind = {
+    .options = {UVA__OPTIONS(uva_task_source),
+                UVA__OPTIONS_CTX(uva_task_source),
+                UVA__OPTIONS_WINDOW(uva_task_source)},
+    .size = sizeof(struct items),
+    .needs = UVA__READER_NEEDS | UVA__SOURCE_UNCAPPED,
+    .check = items_check,
+    .init = items_init,
+    .source = {.name = "from_tasks"},
+};
 
 struct uva_stream *uva_stream_from_tasks(struct uva_runtime *runtime,
                                          const struct uva_task_source *source)
 {
-    struct uva__rt *rt = uva__loop_rt(runtime);
-    struct uva_error error = {0};
-    struct items *items;
-    int code = source_check(source, &error);
-
-    if (code == 0 && rt != NULL && uva__rt_is_alive(rt)) {
-        code = items_new(rt, source, &items);
-        if (code == 0)
-            return uva__stream_new(&items->reader.source);
-        (void)uva_error_set(&error, code, "from_tasks: %s",
-                            code == EINVAL
-                                ? "a window must not be negative, and its "
-                                  "reserved members must be NULL"
-                                : strerror(code));
-    }
-    if (source != NULL && uva__memory_is_clear(source->reserved, RESERVED))
-        source_free(source); /* otherwise its members cannot be trusted */
-    return uva__stream_failed(runtime, &error);
+    return uva__source_add(runtime, &items_kind, source, NULL);
 }

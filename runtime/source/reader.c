@@ -22,7 +22,6 @@
 
 #include "base/memory.h"
 #include "stream/slots.h"
-#include "stream/source_kind.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -404,19 +403,7 @@ static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,
     return 0;
 }
 
-static int reader_threads(struct uva__rt *rt, bool on_loop, bool can_interrupt)
-{
-    int code = 0;
-
-    if (!on_loop)
-        code = uva__rt_ensure_lane(rt, UVA_LANE_BLOCKING);
-    if (code == 0 && can_interrupt)
-        code = uva__rt_ensure_uncapped(rt);
-    return code;
-}
-
 static const struct uva__source_ops worker_ops = {
-    .name = "reader",
     .start = reader_start,
     .pull = reader_pull,
     .take = reader_take,
@@ -430,7 +417,6 @@ static const struct uva__source_ops worker_ops = {
 };
 
 static const struct uva__source_ops inline_ops = {
-    .name = "reader",
     .start = reader_start,
     .pull = reader_pull,
     .take = reader_take,
@@ -443,73 +429,44 @@ static const struct uva__source_ops inline_ops = {
     .pulls_inline = true,
 };
 
-/* Gives cleared memory for a reader with its ring, which is not cleared: it is
- * not read before it is written. NULL without memory. */
-static struct uva__reader *reader_alloc(struct uva__rt *rt,
-                                        const struct uva__reader_ops *ops,
-                                        const struct uva_window *window)
+static size_t ring_size(const struct uva_window *window)
 {
-    const size_t align = _Alignof(struct uva__share_kept);
-    const size_t first =
-        (ops->size + align - 1) / align * align +
-        (rt->memory_bytes > 0 ? sizeof(struct uva__share_kept) : 0);
-    const uint64_t slots = uva__window_ring(window->batches);
-    const size_t size = first + slots * sizeof(struct uva__task *);
-    struct uva__reader *r = uva__memory_new_partly(&rt->allocator, size, first);
-
-    if (r == NULL)
-        return NULL;
-    r->source.size = size;
-    r->window = *window;
-    r->ring = (void *)((char *)r + first);
-    r->ring_mask = (uint32_t)(slots - 1);
-    return r;
+    return uva__window_ring(window->batches) * sizeof(struct uva__task *);
 }
 
-static void reader_init(struct uva__reader *r,
-                        const struct uva__reader_ops *ops, struct uva__rt *rt,
-                        bool on_loop, bool can_interrupt)
+void uva__reader_require(struct uva__source_setup *setup, bool on_loop,
+                         bool can_interrupt)
 {
-    r->on_loop = on_loop;
-    r->loop.largest = -1;
-    uva__source_init_counted(&r->source, on_loop ? &inline_ops : &worker_ops,
-                             rt, r->source.size);
-    uva__source_acquire(&r->source); /* the worker's */
-    r->source.name = ops->name;
-    r->source.sized = ops->sized;
+    if (!on_loop)
+        setup->needs |= UVA__SOURCE_BLOCKING;
+    if (can_interrupt)
+        setup->needs |= UVA__SOURCE_UNCAPPED;
+    if (setup->rt->memory_bytes > 0)
+        setup->more += sizeof(struct uva__share_kept);
+    setup->more += ring_size(&setup->window);
+}
+
+int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
+                     const struct uva__source_setup *setup, bool on_loop,
+                     bool can_interrupt, struct uva_turns *turns)
+{
+    const size_t ring = ring_size(&setup->window);
+    int code;
+
+    r->source.ops = on_loop ? &inline_ops : &worker_ops;
     r->ops = ops;
+    r->on_loop = on_loop;
     r->can_interrupt = can_interrupt;
-    (void)uva__awaited_want(&r->awaited, 1); /* for the schema */
+    r->window = setup->window;
+    r->ring = (void *)((char *)r + r->source.size - ring);
+    r->ring_mask = (uint32_t)(ring / sizeof(*r->ring) - 1);
+    r->loop.largest = -1;
     r->job.run = uva__reader_worker_run;
     r->job.awaited = &r->awaited;
     r->interrupter.run = uva__reader_worker_interrupt;
-}
-
-int uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
-                    struct uva__rt *rt, const struct uva_window *window,
-                    bool on_loop, bool can_interrupt, struct uva_turns *turns)
-{
-    struct uva_window complete;
-    struct uva__reader *r;
-    int code = uva__window_complete(window, &complete);
-
+    (void)uva__awaited_want(&r->awaited, 1); /* for the schema */
+    code = reader_limit(r, setup->rt, on_loop, turns);
     if (code == 0)
-        code = uva__slots_ensure(rt);
-    if (code == 0)
-        code = uva__discard_ensure(rt);
-    if (code == 0)
-        code = reader_threads(rt, on_loop, can_interrupt);
-    if (code != 0)
-        return code;
-    r = reader_alloc(rt, ops, &complete);
-    if (r == NULL)
-        return ENOMEM;
-    code = reader_limit(r, rt, on_loop, turns);
-    if (code != 0) {
-        uva__memory_free(&rt->allocator, r, r->source.size);
-        return code;
-    }
-    reader_init(r, ops, rt, on_loop, can_interrupt);
-    *out = r;
-    return 0;
+        uva__source_acquire(&r->source); /* the worker's */
+    return code;
 }

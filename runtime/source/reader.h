@@ -16,7 +16,7 @@
 #include "stream/discard_queue.h"
 #include "stream/measure.h"
 #include "stream/producer.h"
-#include "stream/source.h"
+#include "stream/source_kind.h"
 
 struct uva__reader;
 
@@ -32,10 +32,7 @@ struct uva__read {
 
 /* The functions of a kind of source. The worker calls them, one at a time. */
 struct uva__reader_ops {
-    const char *name; /* static: of the source */
     const char *call; /* static: of `next`, in trace events */
-    size_t size;      /* of its struct, which begins with the reader */
-    bool sized;       /* its batches are measured */
     /* its batches are needed, and it was not opened: the time that it may wait
      * begins. On the loop thread, once at most. NULL: no action */
     void (*needed)(struct uva__reader *reader);
@@ -139,15 +136,21 @@ struct uva__reader {
     } worker;
 };
 
-/* Makes a reader, in cleared memory of the size that `ops` have: one allocation
- * with its ring. 0 with `*out`; ENOMEM, EAGAIN without a thread for it, EINVAL
- * for an invalid window: then the caller has no clean-up to do. `turns` (NULL:
- * the runtime's) limit how many sources are open. The stream holds one
- * reference, the worker the other. Thread: any. */
-UVA_MUST_CHECK int
-uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
-                struct uva__rt *rt, const struct uva_window *window,
-                bool on_loop, bool can_interrupt, struct uva_turns *turns);
+/* What each kind of reader needs, and what one of these options needs besides:
+ * for the check of a kind. Its object begins with the reader. */
+enum { UVA__READER_NEEDS = UVA__SOURCE_SLOTS | UVA__SOURCE_DISCARD };
+
+void uva__reader_require(struct uva__source_setup *setup, bool on_loop,
+                         bool can_interrupt);
+
+/* Sets up the rest of a reader. `turns` (NULL: the runtime's) limit how many
+ * sources are open. 0 or ENOMEM: then the caller closes the source. The stream
+ * holds one reference, the worker the other. Thread: any. */
+UVA_MUST_CHECK int uva__reader_init(struct uva__reader *reader,
+                                    const struct uva__reader_ops *ops,
+                                    const struct uva__source_setup *setup,
+                                    bool on_loop, bool can_interrupt,
+                                    struct uva_turns *turns);
 
 /* ---- the worker's side, for the loop's: source/reader_worker.c ----------- */
 
