@@ -97,9 +97,7 @@ struct transform {
         struct uva__list slots; /* empty ones, of a worker */
     } run;
 
-    struct { /* the loop thread's alone */
-        struct uva__intake in;
-        struct uva__timer timer;     /* for rows that are kept */
+    struct {                         /* the loop thread's alone */
         struct uva__share_kept kept; /* of the result that goes first */
         struct uva__share_room room; /* for slices of that one */
     } loop;
@@ -147,7 +145,7 @@ static struct uva__list *run_slots(struct transform *t)
 
 static bool has_room(const struct transform *t, const struct progress *now)
 {
-    const struct uva_window *window = &t->loop.in.window;
+    const struct uva_window *window = &t->stage.in.window;
 
     return now->results.count < window->batches &&
            now->results.bytes < window->bytes;
@@ -455,18 +453,13 @@ static void transform_task(struct uva__stage *stage,
 {
     struct transform *t = transform_at(&stage->source);
     struct uva__task *slot =
-        uva__slots_new_task(stage->source.rt, NULL, metadata);
+        uva__kept_take_in(&stage->inlet, stage->source.producer, task, metadata,
+                          UVA__KEPT_PROMISE);
 
-    uva__intake_come(&t->loop.in);
-    if (slot == NULL) {
-        uva__task_drop(task);
-        uva__inlet_lose(&stage->inlet);
+    uva__intake_come(&stage->in);
+    if (slot == NULL)
         return;
-    }
-    slot->promise = *task;
-    slot->info.ordinal = uva__task_ordinal(task);
-    slot->info.bytes = uva__task_bytes(task);
-    uva__intake_note_size(&t->loop.in, slot->info.bytes);
+    uva__intake_note_size(&stage->in, slot->info.bytes);
     transform_lock(t);
     uva__kept_push(&t->locked.now.inputs, slot);
     transform_unlock(t);
@@ -543,18 +536,17 @@ static void transform_conclude(struct transform *t, const struct progress *now)
 static int64_t transform_room(const struct transform *t, int64_t demand,
                               const struct progress *now)
 {
-    const struct uva_window *window = &t->loop.in.window;
-    const int64_t coming = now->inputs.count + t->loop.in.requested;
+    const struct uva__intake *in = &t->stage.in;
     int64_t n;
 
-    if (window->refill != UVA__WINDOW_FOLLOWS)
-        return uva__window_room(window, demand, coming + now->results.count);
-    n = uva__window_allowed(window, demand) - now->results.count;
-    if (n <= 0)
-        return 0;
-    if (t->kind.rows != NULL)
+    if (in->window.refill != UVA__WINDOW_FOLLOWS)
+        return uva__window_room(&in->window, demand, in->held + in->requested);
+    n = uva__window_allowed(&in->window, demand) - now->results.count;
+    if (n > 0 && t->kind.rows != NULL)
         n = now->rows.input > 0 ? uva__transform_inputs(&now->rows, n) : 1;
-    return uva__window_room(window, n, coming);
+    return n > 0 ? uva__window_room(&in->window, n,
+                                    now->inputs.count + in->requested)
+                 : 0;
 }
 
 /* Requests inputs as far as they fit by their size, which the first one shows.
@@ -562,17 +554,17 @@ static int64_t transform_room(const struct transform *t, int64_t demand,
 static void transform_request(struct transform *t, int64_t demand,
                               const struct progress *now)
 {
-    struct uva__intake *in = &t->loop.in;
-    int64_t room = transform_room(t, demand, now), n;
+    struct uva__intake *in = &t->stage.in;
+    int64_t n;
 
     in->started = in->started || demand > 0;
-    if (!in->started || room == 0 || !has_room(t, now))
+    if (!in->started || !has_room(t, now))
         return;
-    in->bytes = now->inputs.bytes + now->results.bytes;
-    n = uva__intake_fit(in, room, in->requested, 1);
-    if (n == 0 && now->inputs.count + in->requested > 0)
+    n = transform_room(t, demand, now);
+    if (n > 0 && (n = uva__intake_fit(in, n, in->requested, 1)) == 0)
+        n = now->inputs.count + in->requested == 0;
+    if (n == 0)
         return;
-    n = n > 0 ? n : 1;
     in->requested += n;
     uva__inlet_request(&t->stage.inlet, n);
 }
@@ -580,7 +572,7 @@ static void transform_request(struct transform *t, int64_t demand,
 static void transform_expire(struct uva__timer *timer)
 {
     struct transform *t =
-        uva__container_of(timer, struct transform, loop.timer);
+        uva__container_of(timer, struct transform, stage.timer);
 
     transform_lock(t);
     t->locked.flush = true;
@@ -595,19 +587,18 @@ static void transform_set_timer(struct transform *t, int64_t demand,
                                 const struct progress *now)
 {
     struct uva__rt *rt = t->stage.source.rt;
+    struct uva__timer *timer = &t->stage.timer;
     const bool waits = demand > 0 && now->rows.since_ns != 0 &&
                        now->inputs.count == 0 && now->results.count == 0 &&
                        now->phase == IDLE;
     int64_t age_ms;
 
-    if (waits == t->loop.timer.running)
+    if (!waits)
+        uva__timer_stop(rt, timer);
+    if (!waits || timer->running)
         return;
-    if (!waits) {
-        uva__timer_stop(rt, &t->loop.timer);
-        return;
-    }
     age_ms = (int64_t)((uva__clock_ns() - now->rows.since_ns) / 1000000);
-    uva__timer_start(rt, &t->loop.timer,
+    uva__timer_start(rt, timer,
                      age_ms < t->kind.wait_ms ? t->kind.wait_ms - age_ms : 0);
 }
 
@@ -615,10 +606,12 @@ static void transform_set_timer(struct transform *t, int64_t demand,
 static void transform_account(struct transform *t, const struct progress *now)
 {
     struct uva__source *source = &t->stage.source;
+    struct uva__intake *in = &t->stage.in;
     const struct uva__task *first;
 
-    uva__source_hold(source, now->inputs.count + now->results.count,
-                     now->inputs.bytes + now->results.bytes);
+    in->held = now->inputs.count + now->results.count;
+    in->bytes = now->inputs.bytes + now->results.bytes;
+    uva__intake_account(in, source);
     if (now->results.count == 0)
         return;
     first = uva__kept_first(&now->results);
@@ -700,8 +693,6 @@ static void transform_stop(struct uva__source *source)
     struct progress last;
 
     uva__stage_stop(source);
-    uva__source_hold(source, 0, 0);
-    uva__timer_stop(source->rt, &t->loop.timer);
     uva__share_give_up(&t->loop.room);
     transform_lock(t);
     last = t->locked.now;
@@ -740,9 +731,8 @@ static void transform_init(struct uva__stage *stage,
     if (t->kind.state_size > 0)
         t->options.ctx =
             memcpy(t + 1, request->options.ctx, t->kind.state_size);
-    uva__intake_init(&t->loop.in, &setup->window);
     t->sizes_hold = above->source->sized && !above->lazy;
-    t->loop.timer.fire = transform_expire;
+    stage->timer.fire = transform_expire;
     uva__worker_job_init(&t->job, stage, transform_work);
     stage->source.name = t->kind.name;
 }
