@@ -98,21 +98,14 @@ static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
         uva_array_release(out);
 }
 
-/* In a turn only the loop thread can see BEGINNING, while begin is on its
- * stack: when that returns it looks at the reply itself, so it need not be
- * published and a store will do. Other threads publish the result by the
- * exchange, which pairs with the load or the compare-and-swap of the loop. */
+/* The exchange publishes the result, and pairs with the load or the
+ * compare-and-swap of the loop. */
 void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,
                     const struct uva_error *error)
 {
     struct uva__flight *flight = &reply->stage->flight;
 
     reply_fill(reply, out, error);
-    if (uva__rt_in_turn(flight->stage.source.rt) &&
-        uva__atomic64_peek(&reply->state) == REPLY_BEGINNING) {
-        uva__atomic64_store(&reply->state, REPLY_GIVEN);
-        return;
-    }
     if (uva__atomic64_exchange(&reply->state, REPLY_GIVEN) == REPLY_BEGINNING)
         return; /* both may be gone */
     uva__flight_finish(flight, &reply->batch);
