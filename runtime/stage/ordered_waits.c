@@ -107,6 +107,20 @@ static bool wait_prepare(struct uva__ordered_waits *w,
     return true;
 }
 
+enum uva__event_kind
+uva__pending_batch_classify(struct uva__ordered_waits *w,
+                            struct uva__pending_batch *wait,
+                            const struct uva_device_event *event)
+{
+    struct uva_error error;
+    const enum uva__event_kind kind = uva__devices_classify(
+        w->devices, event->device_type, event->sync_event, &error);
+
+    if (kind == UVA__EVENT_UNKNOWN)
+        uva__pending_batch_fail(w, wait, error.code, &error);
+    return kind;
+}
+
 void uva__pending_batch_watch(struct uva__ordered_waits *w,
                               struct uva__pending_batch *wait,
                               const struct uva_device_event *event)
@@ -256,11 +270,12 @@ static void ordered_waits_request(struct uva__ordered_waits *w, int64_t demand)
     int64_t room;
 
     in->started = in->started || demand > 0;
-    room = in->started ? ordered_waits_room(w, demand) : 0;
-    if (room == 0)
+    if (!in->started || !uva__inlet_is_open(&w->flight.stage.inlet))
         return;
+    room = ordered_waits_room(w, demand);
     in->requested += room;
-    uva__inlet_request(&w->flight.stage.inlet, room);
+    if (room > 0)
+        uva__inlet_request(&w->flight.stage.inlet, room);
 }
 
 /* Starts the timer for the time limit of the oldest wait. */
@@ -270,18 +285,15 @@ static void ordered_waits_set_timer(struct uva__ordered_waits *w)
     const bool wanted = w->timeout_ms > 0 && head != NULL &&
                         !head->batch.over &&
                         w->flight.stage.source.failure.code == 0;
-    uint64_t now;
+    struct uva__rt *rt = w->flight.stage.source.rt;
+    struct uva__timer *timer = &w->flight.stage.timer;
 
-    if (w->loop.timer.running && wanted && w->loop.timed == head)
+    if (timer->running && wanted && w->loop.timed == head)
         return;
-    uva__timer_stop(w->flight.stage.source.rt, &w->loop.timer);
-    if (!wanted)
-        return;
+    uva__timer_stop(rt, timer);
     w->loop.timed = head;
-    now = uva__clock_ns();
-    uva__timer_start(
-        w->flight.stage.source.rt, &w->loop.timer,
-        head->due_ns > now ? (int64_t)((head->due_ns - now) / 1000000) + 1 : 0);
+    if (wanted)
+        uva__timer_start_at(rt, timer, head->due_ns);
 }
 
 void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
@@ -289,8 +301,6 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
     struct uva__ordered_waits *w = ordered_waits_at(source);
     const struct uva__pending_batch *head;
 
-    if (!source->schema_known && w->flight.stage.inlet.failure.code == 0)
-        return;
     uva__flight_advance(&w->flight);
     head = ordered_waits_head(w);
     uva__meter_block(source->meter, head != NULL && !head->batch.over
@@ -328,7 +338,7 @@ static bool wait_is_in_use(const struct uva__pending_batch *wait)
 static void ordered_waits_expire(struct uva__timer *timer)
 {
     struct uva__ordered_waits *w =
-        uva__container_of(timer, struct uva__ordered_waits, loop.timer);
+        uva__container_of(timer, struct uva__ordered_waits, flight.stage.timer);
     struct uva__pending_batch *wait = ordered_waits_head(w);
     struct uva__source *source = &w->flight.stage.source;
     struct uva_error error;
@@ -417,7 +427,6 @@ void uva__ordered_waits_stop(struct uva__source *source)
 
     w->flight.loop.order.head = NULL;
     uva__flight_stop(source);
-    uva__timer_stop(source->rt, &w->loop.timer);
     while ((link = uva__list_pop(&order)) != NULL) {
         wait = uva__container_of(link, struct uva__pending_batch, batch.link);
         if (!wait->batch.over && wait_is_in_use(wait))
@@ -458,7 +467,7 @@ void uva__ordered_waits_init(struct uva__ordered_waits *w,
     uva__flight_init(&w->flight, &flight_ops);
     w->ops = ops;
     w->devices = uva__devices_acquire(setup->devices);
-    w->loop.timer.fire = ordered_waits_expire;
+    stage->timer.fire = ordered_waits_expire;
     w->loop.stuck.fire = ordered_waits_leave_stuck;
     w->loop.object.abort = ordered_waits_abort;
     stage->source.sized = above->source->sized && above->maps == NULL;

@@ -42,9 +42,10 @@ struct uva__ordered_waits {
     struct uva__atomic64 working_bytes; /* in those batches */
     struct uva__atomic64 full; /* 1: wake the loop when such work ends */
 
-    struct {                     /* the loop thread's alone */
-        struct uva__timer timer; /* for the oldest batch that is pending */
-        const struct uva__pending_batch *timed; /* that batch, while it runs */
+    struct {                                    /* the loop thread's alone */
+        const struct uva__pending_batch *timed; /* the oldest one that is
+                                                   pending, while the timer of
+                                                   the stage runs for it */
         struct uva__timer stuck; /* after an abort, for calls of a driver */
         struct uva__open_object object; /* tracked while a stop waits for such
                                            calls, of the batches in the order */
@@ -88,6 +89,13 @@ uva__pending_batch_event(struct uva__pending_batch *wait)
     return (struct uva_device_event){array->device_type, array->device_id,
                                      array->sync_event};
 }
+
+/* Whether a batch needs a wait for `event`. Of an unknown kind: it has failed.
+ */
+enum uva__event_kind
+uva__pending_batch_classify(struct uva__ordered_waits *waits,
+                            struct uva__pending_batch *wait,
+                            const struct uva_device_event *event);
 
 /* Begins to wait for `event` of a batch. */
 void uva__pending_batch_watch(struct uva__ordered_waits *waits,

@@ -49,22 +49,15 @@ static void ready_begin(struct uva__ordered_waits *waits,
 {
     const struct uva_device_event event = uva__pending_batch_event(wait);
     struct ready *r = ready_of(waits);
-    struct uva_error error;
+    enum uva__event_kind kind;
 
     if (r->options.wait == UVA_WAIT_NONE)
         return;
-    switch (uva__devices_classify(waits->devices, event.device_type,
-                                  event.sync_event, &error)) {
-    case UVA__EVENT_NONE:
+    kind = uva__pending_batch_classify(waits, wait, &event);
+    if (kind == UVA__EVENT_NONE)
         uva__pending_batch_array(wait)->sync_event = NULL;
-        break;
-    case UVA__EVENT_WAIT:
+    else if (kind == UVA__EVENT_WAIT)
         ready_watch(r, wait, &event);
-        break;
-    case UVA__EVENT_UNKNOWN:
-        uva__pending_batch_fail(waits, wait, error.code, &error);
-        break;
-    }
 }
 
 static void ready_over(struct uva__ordered_waits *waits,

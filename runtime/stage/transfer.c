@@ -65,21 +65,14 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
 static void transfer_wait(struct transfer *t, struct uva__pending_batch *wait)
 {
     const struct uva_device_event event = uva__pending_batch_event(wait);
-    struct uva_error error;
+    const enum uva__event_kind kind =
+        uva__pending_batch_classify(&t->waits, wait, &event);
 
-    switch (uva__devices_classify(t->waits.devices, event.device_type,
-                                  event.sync_event, &error)) {
-    case UVA__EVENT_NONE:
+    if (kind == UVA__EVENT_NONE)
         uva__pending_batch_retype(wait, t->target.device_type,
                                   t->target.device_id);
-        break;
-    case UVA__EVENT_WAIT:
+    else if (kind == UVA__EVENT_WAIT)
         uva__pending_batch_watch(&t->waits, wait, &event);
-        break;
-    case UVA__EVENT_UNKNOWN:
-        uva__pending_batch_fail(&t->waits, wait, error.code, &error);
-        break;
-    }
 }
 
 static void transfer_begin(struct uva__ordered_waits *waits,
@@ -121,19 +114,17 @@ static void transfer_over(struct uva__ordered_waits *waits,
                                   t->target.device_id);
 }
 
-/* Copies the schema first, which the producer below moves out of the source. */
-static void transfer_pull(struct uva__source *source, int64_t demand)
+/* The producer below moves the schema out of the source. */
+static int transfer_schema(struct uva__stage *stage, struct ArrowSchema *schema,
+                           struct uva_error *error)
 {
-    struct transfer *t = transfer_of(uva__container_of(
-        source, struct uva__ordered_waits, flight.stage.source));
+    struct transfer *t = transfer_of(uva__ordered_waits_of(stage));
 
-    if (source->schema_known && t->schema.release == NULL &&
-        uva__structs_copy_schema(&source->rt->allocator, &source->schema,
-                                 &t->schema) != 0)
-        uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
-                            "no memory for a stage of devices");
-    else
-        uva__ordered_waits_pull(source, demand);
+    (void)error;
+    return uva__structs_copy_schema(&stage->source.rt->allocator, schema,
+                                    &t->schema) == 0
+               ? uva__stage_pass_schema(stage, schema)
+               : ENOMEM;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -215,7 +206,8 @@ static const struct uva__stage_kind transfer_kind = {
     .check = transfer_check,
     .init = transfer_init,
     .source = {UVA__STAGE_RELAYS(uva__ordered_waits_stop), .name = "transfer",
-               .pull = transfer_pull, .take = uva__stage_take},
+               .pull = uva__ordered_waits_pull, .take = uva__stage_take},
+    .schema = transfer_schema,
     .task = uva__ordered_waits_task,
     .clear = uva__ordered_waits_clear,
     .free = transfer_free,

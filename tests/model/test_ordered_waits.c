@@ -105,6 +105,7 @@ void uva__stage_stop(struct uva__source *source)
 {
     if (!uva__list_is_empty(&uva__stage_of(source)->ready.tasks))
         sim_fail("a batch was not taken");
+    uva__timer_stop(source->rt, &uva__stage_of(source)->timer);
     source->stopped = true;
 }
 
@@ -232,6 +233,26 @@ void uva__timer_start(struct uva__rt *rt, struct uva__timer *timer, int64_t ms)
     (void)rt;
     (void)ms;
     timer->running = true;
+}
+
+void uva__timer_start_at(struct uva__rt *rt, struct uva__timer *timer,
+                         uint64_t due_ns)
+{
+    (void)rt;
+    (void)due_ns;
+    timer->running = true;
+}
+
+enum uva__event_kind uva__devices_classify(struct uva__devices *devices,
+                                           ArrowDeviceType device_type,
+                                           const void *sync_event,
+                                           struct uva_error *error)
+{
+    (void)devices;
+    (void)device_type;
+    (void)sync_event;
+    (void)error;
+    return UVA__EVENT_WAIT;
 }
 
 void uva__timer_stop(struct uva__rt *rt, struct uva__timer *timer)
@@ -493,7 +514,7 @@ static bool loop_pull(void)
 
 static void loop_expire(void)
 {
-    struct uva__timer *timer = &world.waits.loop.timer;
+    struct uva__timer *timer = &world.waits.flight.stage.timer;
 
     if (!timer->running)
         return;
@@ -559,6 +580,7 @@ static void prepare(void)
     world.above.rt = &world.rt;
     world.above.abi.request = above_request;
     stage->inlet.state = UVA__INLET_RUNNING;
+    stage->inlet.known = true;
     stage->inlet.handler.producer = &world.above.abi;
     world.waits.timeout_ms = kind == LIMITS;
     stage->inlet.above = &world.above;
