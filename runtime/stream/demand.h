@@ -60,16 +60,10 @@ static inline uint64_t uva__demand_take(struct uva__atomic64 *word)
 }
 
 /* Notes that an extraction failed, after its slot is FAILED and before the
- * extraction returns. Thread: the claimer. `_has_failed` returns whether one
- * has failed. Thread: any. */
+ * extraction returns. Thread: the claimer. */
 static inline void uva__demand_note_failed(struct uva__atomic64 *word)
 {
     uva__atomic64_or(word, UVA__DEMAND_FAILED);
-}
-
-static inline bool uva__demand_has_failed(const struct uva__atomic64 *word)
-{
-    return (uva__atomic64_load(word) & UVA__DEMAND_FAILED) != 0;
 }
 
 #endif

@@ -103,11 +103,4 @@ static inline void uva__intake_leave(struct uva__intake *intake, int64_t bytes)
     intake->bytes -= bytes;
 }
 
-/* A batch that is not done is dropped. */
-static inline void uva__intake_lose(struct uva__intake *intake, int64_t before)
-{
-    intake->held--;
-    intake->undone_bytes -= before;
-}
-
 #endif

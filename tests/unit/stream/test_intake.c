@@ -76,24 +76,13 @@ START_TEST(batches_without_work_are_done_at_once)
 }
 END_TEST
 
-START_TEST(a_batch_may_be_lost_before_its_work)
-{
-    ck_assert_int_eq(uva__intake_request(&in, 1, 8), 8);
-    uva__intake_come(&in);
-    uva__intake_hold(&in, 30);
-    uva__intake_lose(&in, 30);
-    ck_assert_int_eq(in.held, 0);
-    ck_assert_int_eq(in.undone_bytes, 0);
-}
-END_TEST
-
 int main(void)
 {
-    TCase *tc = suite_tests(
-        "intake", a_place_requests_nothing_before_the_first_demand,
-        until_a_size_is_known_few_are_under_way,
-        batches_that_have_not_come_count_as_the_largest,
-        one_batch_fits_whatever_its_size, batches_without_work_are_done_at_once,
-        a_batch_may_be_lost_before_its_work, NULL);
+    TCase *tc =
+        suite_tests("intake", a_place_requests_nothing_before_the_first_demand,
+                    until_a_size_is_known_few_are_under_way,
+                    batches_that_have_not_come_count_as_the_largest,
+                    one_batch_fits_whatever_its_size,
+                    batches_without_work_are_done_at_once, NULL);
     return suite_main("intake", set_up, NULL, tc, NULL);
 }
