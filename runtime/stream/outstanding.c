@@ -124,7 +124,7 @@ void uva__outstanding_watch(struct uva__outstanding *o,
     uva__list_append(&o->tasks, &o->aside);
     for (link = o->tasks.head; link != NULL; link = link->next) {
         uva__wakeup_acquire(wakeup);
-        if (!uva__task_notify(task_of(link)))
+        if (!uva__task_state_notify(&task_of(link)->state))
             uva__wakeup_release(wakeup);
     }
 }

@@ -102,33 +102,6 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
         uva__rt_wake(p->rt, &p->wakeup);
 }
 
-/* ---- calls of tasks, from any thread ------------------------------------ */
-
-static void producer_extraction_failed(struct uva__task *task, int code,
-                                       const struct uva_error *error)
-{
-    struct uva__producer *p = task->producer;
-    struct uva_error *kept = NULL;
-
-    uva__producer_acquire(p);
-    if (error->message[0] != '\0')
-        kept = uva__memory_new(&p->rt->allocator, sizeof(*kept));
-    if (kept != NULL)
-        *kept = *error;
-    task->is_lazy = false;
-    task->failed.code = code;
-    task->failed.error = kept;
-    uva__task_settle(task, UVA__TASK_FAILED);
-    uva__demand_note_failed(&p->demand); /* before the wake-up */
-    uva__producer_wake(p);
-    uva__producer_release(p);
-}
-
-static const struct uva__task_owner producer_task_owner = {
-    .failed = producer_extraction_failed,
-    .unwatched = uva__producer_release,
-};
-
 /* ---- making one --------------------------------------------------------- */
 
 static bool producer_on_wakeup(struct uva__wakeup *wakeup);
@@ -159,7 +132,6 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p->rt = source->rt;              /* its source has a reference */
     uva__rt_hold(p->rt);
     p->source = source;
-    p->task_owner = &producer_task_owner;
     p->maps = NULL;
     p->deadlines = NULL;
     p->loop->limit = -1;

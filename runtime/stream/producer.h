@@ -113,14 +113,12 @@ struct uva__producer {
     struct uva__link in_quarantine; /* in the quarantine */
     uint64_t retired_ns;            /* when its quarantine began */
 
-    struct uva__rt *rt;                       /* holds, until its end */
-    struct uva__source *source;               /* counts, until its end */
-    const struct uva__task_owner *task_owner; /* static: the functions that
-                                                 tasks call */
-    struct uva__mapping *maps;                /* owns, until its end */
-    struct uva__deadlines *deadlines;         /* owns, until its end; or NULL */
-    struct uva__producer_loop *loop;          /* owns: the rest of it; NULL in
-                                                 quarantine */
+    struct uva__rt *rt;               /* holds, until its end */
+    struct uva__source *source;       /* counts, until its end */
+    struct uva__mapping *maps;        /* owns, until its end */
+    struct uva__deadlines *deadlines; /* owns, until its end; or NULL */
+    struct uva__producer_loop *loop;  /* owns: the rest of it; NULL in
+                                         quarantine */
     int32_t priority; /* of its source's jobs, set before it begins */
     bool asleep;      /* not begun, or over: a run has no effect; loop */
     bool expensive;   /* extraction may be expensive */

@@ -31,14 +31,14 @@ static const uint64_t TOKEN_ADDRESS = 0x0000ffffffffff00u;
 
 /* ---- fill --------------------------------------------------------------- */
 
-int uva__task_copy_metadata(struct uva__task *task,
+int uva__task_take_metadata(struct uva__task *task,
                             const struct uva_allocator *allocator,
                             const char *metadata)
 {
     size_t size = 0;
 
     assert(task->info.metadata.block == NULL);
-    if (uva_metadata_size(metadata, &size) != 0)
+    if (metadata == NULL || uva_metadata_size(metadata, &size) != 0)
         return 0;
     if (size > sizeof(task->room)) {
         task->info.metadata.block = uva__memory_new(allocator, size);
@@ -121,13 +121,15 @@ void uva__task_give(struct uva__rt *rt, const struct ArrowAsyncTask *task)
 
 /* ---- extract ------------------------------------------------------------ */
 
-/* The end of a watch. */
+/* The end of a watch, which counts a reference. */
 static void producer_notify(struct uva__producer *producer)
 {
     uva__rt_wake(producer->rt, &producer->wakeup);
-    producer->task_owner->unwatched(producer);
+    uva__wakeup_release(&producer->wakeup);
 }
 
+/* Ends a claim or a discard. It is the last access to the slot; the producer is
+ * accessed afterwards only if the task is watched. */
 static inline void task_settle(struct uva__task *task,
                                enum uva__task_state state)
 {
@@ -327,7 +329,26 @@ static int task_map(const struct uva__task *task, struct mapped *in,
     return 0;
 }
 
-/* Extraction that may fail: the producer reports the error on the loop. */
+/* Keeps why a claimed task fails, which the producer reports on the loop. */
+static void task_fail(struct uva__task *task, int code,
+                      const struct uva_error *error)
+{
+    struct uva__producer *p = task->producer;
+    struct uva_error *kept = NULL;
+
+    uva__wakeup_acquire(&p->wakeup);
+    if (error->message[0] != '\0')
+        kept = uva__memory_new(&p->rt->allocator, sizeof(*kept));
+    if (kept != NULL)
+        *kept = *error;
+    task->is_lazy = false;
+    task->failed.code = code;
+    task->failed.error = kept;
+    task_settle(task, UVA__TASK_FAILED);
+    uva__demand_note_failed(&p->demand); /* before the wake-up */
+    producer_notify(p);
+}
+
 static int task_extract_expensive(struct uva__task *task,
                                   struct ArrowDeviceArray *out)
 {
@@ -344,11 +365,11 @@ static int task_extract_expensive(struct uva__task *task,
     if (code == 0 && mapped)
         code = task_map(task, &in, out, &error);
     if (code == 0) {
-        uva__task_settle(task, UVA__TASK_DONE);
+        task_settle(task, UVA__TASK_DONE);
         return 0;
     }
     out->array.release = NULL;
-    task->producer->task_owner->failed(task, code, &error);
+    task_fail(task, code, &error);
     return code;
 }
 
@@ -467,12 +488,10 @@ enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task)
 
 const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task)
 {
-    uint64_t generation;
+    const struct uva__task *slot = task_behind(task);
 
-    assert(task_behind(task) != NULL);
-    if (uva__task_is_ours(task)) /* for most batches */
-        return &token_read(task->private_data, &generation)->info;
-    return &task_behind(task)->info;
+    assert(slot != NULL);
+    return &slot->info;
 }
 
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
@@ -483,18 +502,6 @@ int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 {
     return uva__window_size(uva__task_info(task)->bytes);
-}
-
-/* ---- settle ------------------------------------------------------------- */
-
-void uva__task_settle(struct uva__task *task, enum uva__task_state state)
-{
-    task_settle(task, state);
-}
-
-bool uva__task_notify(struct uva__task *task)
-{
-    return uva__task_state_notify(&task->state);
 }
 
 /* ---- taking back -------------------------------------------------------- */
@@ -511,7 +518,7 @@ static void task_swept(struct uva__task *task)
         producer_notify(producer);
         return;
     }
-    uva__task_settle(task, UVA__TASK_REVOKED);
+    task_settle(task, UVA__TASK_REVOKED);
     uva__rt_unhold(rt);
 }
 

@@ -19,18 +19,6 @@
 #include "uvarrow/stream.h"
 
 struct uva__producer;
-struct uva__task;
-
-/* The calls of a task on its producer, only when an extraction fails or a watch
- * ends. */
-struct uva__task_owner {
-    /* the extraction of a claimed task failed: keeps why, and settles it. By
-     * the thread that claimed it */
-    void (*failed)(struct uva__task *task, int code,
-                   const struct uva_error *error);
-    /* a watch is over: releases the reference that it held. Any thread */
-    void (*unwatched)(struct uva__producer *producer);
-};
 
 /* Data that extraction makes. Functions as in struct uva_task_source. */
 struct uva__lazy {
@@ -80,23 +68,12 @@ UVA_MUST_CHECK int uva__task_fill_lazy(struct uva__task *task,
                                        const struct uva__lazy *lazy,
                                        const char *metadata);
 
-/* For the function below, when there is metadata. */
-UVA_MUST_CHECK int
-uva__task_copy_metadata(struct uva__task *task,
-                        const struct uva_allocator *allocator,
-                        const char *metadata);
-
 /* Copies `metadata` into a free slot, as above; the caller fills in the array,
  * the ordinal and the size. 0 or ENOMEM. Thread: the filler of the slot. */
-UVA_MUST_CHECK static inline int
+UVA_MUST_CHECK int
 uva__task_take_metadata(struct uva__task *task,
                         const struct uva_allocator *allocator,
-                        const char *metadata)
-{
-    return metadata == NULL
-               ? 0
-               : uva__task_copy_metadata(task, allocator, metadata);
-}
+                        const char *metadata);
 
 /* Fills a free slot with the array of `entry` (takes it) and the facts about
  * it. Thread: the filler of the slot. */
@@ -127,19 +104,6 @@ static inline bool uva__task_is_over(const struct uva__task *task)
 {
     return uva__task_state(task) >= UVA__TASK_ORPHANED;
 }
-
-/* Whether it may still be extracted, or is being extracted. Thread: loop. */
-static inline bool uva__task_is_held(const struct uva__task *task)
-{
-    const enum uva__task_state state = uva__task_state(task);
-
-    return state == UVA__TASK_HELD || state == UVA__TASK_EXTRACTING;
-}
-
-/* Has the thread that settles the slot post the producer and release one
- * reference to it. False if the task is over, and no reference will be
- * released. Thread: loop. */
-bool uva__task_notify(struct uva__task *task);
 
 /* Revokes an unclaimed task, and discards its data: at once, or on an extra
  * thread if foreign code does it. A late extraction fails with ECANCELED. No
@@ -179,10 +143,6 @@ static inline void uva__task_clear(struct uva__task *task,
     task->is_lazy = false;
     task->info.bytes = 0;
 }
-
-/* Ends a claim or a discard. It is the last access to the slot; the producer is
- * accessed afterwards only if the task is watched. Thread: the claimer. */
-void uva__task_settle(struct uva__task *task, enum uva__task_state state);
 
 /* Called in place of the function of a map that is timed, with its struct
  * uva__mapping as the ctx. Thread: the extracting one. */
