@@ -101,23 +101,24 @@ static void account_set_front(struct uva__account *account,
     account->front_of = of;
 }
 
-void uva__share_set_held(struct uva__share *share, int64_t batches,
-                         int64_t bytes)
+void uva__share_hold(struct uva__share *share, int64_t batches, int64_t bytes)
 {
     struct uva__account *account = share->account;
-    struct uva__wakeup *waiting = account->waiting;
-    struct uva__rt *rt = account->rt;
+    struct uva__wakeup *waiting;
 
+    if (account == NULL)
+        return;
     account->batches += batches - share->batches;
-    budget_add(rt, bytes - share->bytes);
+    budget_add(account->rt, bytes - share->bytes);
     share->batches = batches;
     share->bytes = bytes;
     if (account->batches == 0 && account->front > 0)
         account_set_front(account, NULL, 0);
+    waiting = account->waiting;
     if (waiting == NULL || !account_admits(account, account->wanted))
         return;
     account->waiting = NULL;
-    uva__rt_wake(rt, waiting);
+    uva__rt_wake(account->rt, waiting);
 }
 
 /* Measures the memory that a batch keeps alive, unless that is known: of the
@@ -140,15 +141,16 @@ static void kept_measure(struct uva__share_kept *kept,
 
 /* Where the parent is known as a whole, the rows that the window counts are
  * taken for its own; otherwise the rows before the batch are. */
-void uva__share_set_front(struct uva__share *share,
-                          struct uva__share_kept *kept,
-                          const struct ArrowSchema *schema,
-                          const struct ArrowDeviceArray *oldest,
-                          const struct uva__batch_info *info)
+void uva__share_keep(struct uva__share *share, struct uva__share_kept *kept,
+                     const struct ArrowSchema *schema,
+                     const struct ArrowDeviceArray *oldest,
+                     const struct uva__batch_info *info)
 {
     struct uva__account *account = share->account;
     int64_t front;
 
+    if (account == NULL)
+        return;
     kept_measure(kept, schema, oldest, info->ordinal);
     if (kept->memory < 0)
         return;
@@ -162,18 +164,17 @@ void uva__share_set_front(struct uva__share *share,
 
 /* A part of the free memory, so that no stream takes the whole; at least one
  * batch if that fits, or if the stream holds none. */
-int64_t uva__share_get_room(struct uva__share *share,
-                            struct uva__wakeup *wakeup, int64_t room,
-                            int64_t largest)
+int64_t uva__share_room(struct uva__share *share, struct uva__wakeup *wakeup,
+                        int64_t room, int64_t largest)
 {
     struct uva__account *account = share->account;
-    struct uva__rt *rt = account->rt;
-    const int64_t streams = uva__inflight_count(&rt->streams);
-    const int64_t left = account_free(account);
-    int64_t fits = largest == 0 ? room : 0;
+    int64_t streams, fits = largest == 0 ? room : 0;
 
+    if (account == NULL || room <= 0)
+        return room;
+    streams = uva__inflight_count(&account->rt->streams);
     if (largest > 0)
-        fits = left / (streams > 0 ? streams : 1) / largest;
+        fits = account_free(account) / (streams > 0 ? streams : 1) / largest;
     if (fits < 1)
         fits = account_admits(account, largest);
     account->waiting = fits < 1 ? wakeup : NULL;
@@ -181,15 +182,14 @@ int64_t uva__share_get_room(struct uva__share *share,
     return fits < room ? fits : room;
 }
 
-bool uva__share_get_free(const struct uva__share *share)
+bool uva__share_is_free(const struct uva__share *share)
 {
-    return account_free(share->account) > 0;
+    return share->account == NULL || account_free(share->account) > 0;
 }
 
 void uva__share_stop(struct uva__share *share)
 {
-    if (share->account == NULL)
-        return;
-    share->account->waiting = NULL;
-    uva__share_set_held(share, 0, 0);
+    if (share->account != NULL)
+        share->account->waiting = NULL;
+    uva__share_hold(share, 0, 0);
 }

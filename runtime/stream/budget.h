@@ -50,57 +50,25 @@ void uva__share_join(struct uva__share *share, const struct uva__share *other);
 /* The last use; it may be later than the loop. Thread: any. */
 void uva__share_close(struct uva__share *share);
 
-/* For the functions below, when there is an account. */
-void uva__share_set_held(struct uva__share *share, int64_t batches,
-                         int64_t bytes);
-void uva__share_set_front(struct uva__share *share,
-                          struct uva__share_kept *kept,
-                          const struct ArrowSchema *schema,
-                          const struct ArrowDeviceArray *oldest,
-                          const struct uva__batch_info *info);
-int64_t uva__share_get_room(struct uva__share *share,
-                            struct uva__wakeup *wakeup, int64_t room,
-                            int64_t largest);
-bool uva__share_get_free(const struct uva__share *share);
-
 /* States that the window holds, or has asked for, `batches` of `bytes`. */
-static inline void uva__share_hold(struct uva__share *share, int64_t batches,
-                                   int64_t bytes)
-{
-    if (share->account != NULL)
-        uva__share_set_held(share, batches, bytes);
-}
+void uva__share_hold(struct uva__share *share, int64_t batches, int64_t bytes);
 
 /* States the oldest batch of the window, which fits `schema` and is counted as
  * `info` states, after uva__share_hold(). It is looked at once, as is a parent
  * of several batches, if all calls for the window have the same `kept`. */
-static inline void uva__share_keep(struct uva__share *share,
-                                   struct uva__share_kept *kept,
-                                   const struct ArrowSchema *schema,
-                                   const struct ArrowDeviceArray *oldest,
-                                   const struct uva__batch_info *info)
-{
-    if (share->account != NULL)
-        uva__share_set_front(share, kept, schema, oldest, info);
-}
+void uva__share_keep(struct uva__share *share, struct uva__share_kept *kept,
+                     const struct ArrowSchema *schema,
+                     const struct ArrowDeviceArray *oldest,
+                     const struct uva__batch_info *info);
 
 /* How many of `room` more batches the source may ask for, each of `largest`
  * bytes (negative: not known). If there are no bytes, `wakeup` (borrows, until
  * uva__share_stop()) is posted when there may be some. */
-static inline int64_t uva__share_room(struct uva__share *share,
-                                      struct uva__wakeup *wakeup, int64_t room,
-                                      int64_t largest)
-{
-    return share->account != NULL && room > 0
-               ? uva__share_get_room(share, wakeup, room, largest)
-               : room;
-}
+int64_t uva__share_room(struct uva__share *share, struct uva__wakeup *wakeup,
+                        int64_t room, int64_t largest);
 
 /* Whether the budget is not full. */
-static inline bool uva__share_is_free(const struct uva__share *share)
-{
-    return share->account == NULL || uva__share_get_free(share);
-}
+bool uva__share_is_free(const struct uva__share *share);
 
 /* The window of the source is empty, and asks for no more. Its wake-up is not
  * posted after this. */

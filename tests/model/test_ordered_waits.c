@@ -278,15 +278,14 @@ uint64_t __wrap_uva__clock_ns(void)
 }
 
 /* There is no budget, and no trace. */
-void uva__share_set_held(struct uva__share *share, int64_t batches,
-                         int64_t bytes)
+void uva__share_hold(struct uva__share *share, int64_t batches, int64_t bytes)
 {
     (void)share;
     (void)batches;
     (void)bytes;
 }
 
-bool uva__share_get_free(const struct uva__share *share)
+bool uva__share_is_free(const struct uva__share *share)
 {
     (void)share;
     return true;
