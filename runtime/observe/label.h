@@ -104,22 +104,6 @@ static inline bool uva__point_traces(const struct uva__point *point)
 
 /* ---- events ------------------------------------------------------------- */
 
-/* The slow halves of the functions below. They are cold, as most runtimes
- * report no steps: then no caller saves registers for them. Thread: any. */
-__attribute__((cold)) uint64_t
-uva__point_report_span(const struct uva__point *point, const char *name,
-                       int64_t ordinal, uint64_t since_ns);
-__attribute__((cold)) void uva__point_report(const struct uva__point *point,
-                                             enum uva_trace_kind kind,
-                                             const char *name, int64_t value);
-__attribute__((cold)) void
-uva__point_report_link(const struct uva__point *point, int64_t ordinal,
-                       const struct uva__label *from, int64_t before);
-__attribute__((cold)) uint64_t uva__meter_span(struct uva__meter *meter,
-                                               const char *name,
-                                               int64_t ordinal,
-                                               uint64_t since_ns);
-
 /* Begins a call of a source or of a user function: gives its time, or 0 if no
  * times are wanted. Thread: any. */
 static inline uint64_t uva__span_begin(const struct uva__rt *rt)
@@ -133,40 +117,21 @@ static inline uint64_t uva__span_begin(const struct uva__rt *rt)
  * -1. Gives the time of the end, or 0 if no times are wanted: a call that
  * follows at once may begin with it, as a look at the clock costs more than all
  * else of a span. */
-static inline uint64_t uva__span_end(struct uva__meter *meter, const char *name,
-                                     int64_t ordinal, uint64_t since_ns)
-{
-    return since_ns != 0 ? uva__meter_span(meter, name, ordinal, since_ns) : 0;
-}
+uint64_t uva__span_end(struct uva__meter *meter, const char *name,
+                       int64_t ordinal, uint64_t since_ns);
 
 /* The same for a call of a consumer, which has no statistics. */
-static inline uint64_t uva__point_span_end(const struct uva__point *point,
-                                           const char *name, int64_t ordinal,
-                                           uint64_t since_ns)
-{
-    return since_ns != 0 && uva__point_traces(point)
-               ? uva__point_report_span(point, name, ordinal, since_ns)
-               : 0;
-}
+uint64_t uva__point_span_end(const struct uva__point *point, const char *name,
+                             int64_t ordinal, uint64_t since_ns);
 
 /* Reports that something happened. Thread: any. */
-static inline void uva__point_instant(const struct uva__point *point,
-                                      const char *name, int64_t value)
-{
-    if (uva__point_traces(point))
-        uva__point_report(point, UVA_TRACE_INSTANT, name, value);
-}
+void uva__point_instant(const struct uva__point *point, const char *name,
+                        int64_t value);
 
 /* Reports that batch `ordinal` was made from batch `before` of the stream with
  * the label `from`. Thread: any. */
-static inline void uva__meter_link(const struct uva__meter *meter,
-                                   int64_t ordinal,
-                                   const struct uva__label *from,
-                                   int64_t before)
-{
-    if (uva__point_traces(&meter->point))
-        uva__point_report_link(&meter->point, ordinal, from, before);
-}
+void uva__meter_link(const struct uva__meter *meter, int64_t ordinal,
+                     const struct uva__label *from, int64_t before);
 
 /* Reports a wait that began at `since_ns` (0: it was not timed), and has ended:
  * for a "worker" or a "device". Thread: any. */

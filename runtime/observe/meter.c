@@ -17,76 +17,86 @@ static void point_send(const struct uva__point *point,
     trace->event(trace->ctx, event);
 }
 
+/* `now_ns` is the end; the caller looks at the clock once. */
 static void point_send_span(const struct uva__point *point,
                             enum uva_trace_kind kind, const char *name,
                             int64_t ordinal, uint64_t since_ns, uint64_t now_ns)
 {
-    point_send(point, &(struct uva_trace_event){.kind = kind,
-                                                .name = name,
-                                                .ordinal = ordinal,
-                                                .at_ns = (int64_t)since_ns,
-                                                .end_ns = (int64_t)now_ns});
+    if (uva__point_traces(point))
+        point_send(point, &(struct uva_trace_event){.kind = kind,
+                                                    .name = name,
+                                                    .ordinal = ordinal,
+                                                    .at_ns = (int64_t)since_ns,
+                                                    .end_ns = (int64_t)now_ns});
 }
 
-uint64_t uva__point_report_span(const struct uva__point *point,
-                                const char *name, int64_t ordinal,
-                                uint64_t since_ns)
+uint64_t uva__point_span_end(const struct uva__point *point, const char *name,
+                             int64_t ordinal, uint64_t since_ns)
 {
-    const uint64_t now_ns = uva__clock_ns();
+    const uint64_t now_ns =
+        since_ns != 0 && uva__point_traces(point) ? uva__clock_ns() : 0;
 
-    point_send_span(point, UVA_TRACE_SPAN, name, ordinal, since_ns, now_ns);
+    if (now_ns != 0)
+        point_send_span(point, UVA_TRACE_SPAN, name, ordinal, since_ns, now_ns);
     return now_ns;
 }
 
-uint64_t uva__meter_span(struct uva__meter *meter, const char *name,
-                         int64_t ordinal, uint64_t since_ns)
+uint64_t uva__span_end(struct uva__meter *meter, const char *name,
+                       int64_t ordinal, uint64_t since_ns)
 {
-    const uint64_t now_ns = uva__clock_ns();
-    const int64_t took_ns = (int64_t)(now_ns - since_ns);
+    const uint64_t now_ns = since_ns != 0 ? uva__clock_ns() : 0;
 
+    if (since_ns == 0)
+        return 0;
     if (meter->times != NULL) {
-        uva__counter_add_shared(&meter->times->busy, took_ns);
-        uva__counter_raise_shared(&meter->times->busy_max, took_ns);
+        uva__counter_add_shared(&meter->times->busy,
+                                (int64_t)(now_ns - since_ns));
+        uva__counter_raise_shared(&meter->times->busy_max,
+                                  (int64_t)(now_ns - since_ns));
     }
-    if (uva__point_traces(&meter->point))
-        point_send_span(&meter->point, UVA_TRACE_SPAN, name, ordinal, since_ns,
-                        now_ns);
+    point_send_span(&meter->point, UVA_TRACE_SPAN, name, ordinal, since_ns,
+                    now_ns);
     return now_ns;
 }
 
 void uva__meter_wait(const struct uva__meter *meter, const char *name,
                      int64_t ordinal, uint64_t since_ns)
 {
-    if (since_ns != 0 && uva__point_traces(&meter->point))
+    if (since_ns != 0)
         point_send_span(&meter->point, UVA_TRACE_WAIT, name, ordinal, since_ns,
                         uva__clock_ns());
 }
 
-void uva__point_report(const struct uva__point *point, enum uva_trace_kind kind,
-                       const char *name, int64_t value)
+/* An event of this moment; `from` may be NULL. */
+static void point_report(const struct uva__point *point,
+                         enum uva_trace_kind kind, const char *name,
+                         int64_t ordinal, int64_t value,
+                         const struct uva__label *from)
 {
-    const int64_t now_ns = (int64_t)uva__clock_ns();
+    const int64_t now_ns =
+        uva__point_traces(point) ? (int64_t)uva__clock_ns() : 0;
 
-    point_send(point, &(struct uva_trace_event){.kind = kind,
-                                                .name = name,
-                                                .ordinal = -1,
-                                                .at_ns = now_ns,
-                                                .end_ns = now_ns,
-                                                .value = value});
+    if (now_ns != 0)
+        point_send(point, &(struct uva_trace_event){
+                              .kind = kind,
+                              .name = name,
+                              .ordinal = ordinal,
+                              .at_ns = now_ns,
+                              .end_ns = now_ns,
+                              .value = value,
+                              .from_id = from != NULL ? from->id : 0});
 }
 
-void uva__point_report_link(const struct uva__point *point, int64_t ordinal,
-                            const struct uva__label *from, int64_t before)
+void uva__point_instant(const struct uva__point *point, const char *name,
+                        int64_t value)
 {
-    const int64_t now_ns = (int64_t)uva__clock_ns();
+    point_report(point, UVA_TRACE_INSTANT, name, -1, value, NULL);
+}
 
-    point_send(point, &(struct uva_trace_event){.kind = UVA_TRACE_LINK,
-                                                .name = "from",
-                                                .ordinal = ordinal,
-                                                .at_ns = now_ns,
-                                                .end_ns = now_ns,
-                                                .value = before,
-                                                .from_id = from->id});
+void uva__meter_link(const struct uva__meter *meter, int64_t ordinal,
+                     const struct uva__label *from, int64_t before)
+{
+    point_report(&meter->point, UVA_TRACE_LINK, "from", ordinal, before, from);
 }
 
 /* ---- counting ----------------------------------------------------------- */
@@ -94,8 +104,9 @@ void uva__point_report_link(const struct uva__point *point, int64_t ordinal,
 void uva__meter_trace_held(const struct uva__meter *meter, int64_t batches,
                            int64_t bytes)
 {
-    uva__point_report(&meter->point, UVA_TRACE_COUNTER, "batches", batches);
-    uva__point_report(&meter->point, UVA_TRACE_COUNTER, "bytes", bytes);
+    point_report(&meter->point, UVA_TRACE_COUNTER, "batches", -1, batches,
+                 NULL);
+    point_report(&meter->point, UVA_TRACE_COUNTER, "bytes", -1, bytes, NULL);
 }
 
 void uva__meter_end(struct uva__meter *meter)
