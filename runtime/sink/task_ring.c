@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of tasks between the loop thread, which puts tasks in, and one thread
- * that takes them out, extracts them, and blocks while it is empty.
+ * that takes them out, extracts them, and blocks while it is empty. The lock
+ * guards two counts: the loop publishes how many tasks it has put in, once for
+ * each run of its wake-up; the reader reports how many it has taken when it has
+ * taken all that it saw, and when more are to be requested.
  *
- * Happy path:  started -> on_schema: a window is requested -> (a task goes into
- *              the ring; the reader is woken, once for each run of the wake-up
- *              -> the reader takes it, has more requested when few are left,
- *              and extracts it)* -> end -> the reader is woken -> the stream is
- *              done.
+ * Happy path:  started -> on_schema: a window is requested -> (tasks go into
+ *              the ring -> they are published, and the reader is woken -> the
+ *              reader extracts each, and has more requested when few are
+ *              left)* -> end -> the reader is woken -> the stream is done.
  *
  * Failures:
  * - the stream: reported after the tasks in the ring, and by every later call;
@@ -14,11 +16,13 @@
  *   our extractions that fails is followed by an on_error or, late, by a
  *   release.
  *
- * On cancel and close: reported before the tasks in the ring. The loop drops
- *              these one by one, while the reader may take them: each task goes
- *              to one side. A release by the reader cancels the stream. So that
- *              a cancel has an effect until then, the stream is done only when
- *              the reader knows how it ended.
+ * On cancel and close: reported before the tasks in the ring, which the loop
+ *              drops. A task of ours that is extracted meanwhile goes to the
+ *              side that claims it; a task that a checker has wrapped is given
+ *              to the reader singly, so the loop drops none that it has. A
+ *              release by the reader cancels the stream. So that a cancel has
+ *              an effect until then, the stream is done only when the reader
+ *              knows how it ended.
  *
  * Calls of the inlet only note facts; the wake-up acts on them. A reader
  * does not spin before it sleeps: it cannot know whether the loop is on another
@@ -47,35 +51,59 @@ static struct uva__task_ring *task_ring_at(struct uva__inlet *inlet)
     return uva__container_of(inlet, struct uva__task_ring, inlet);
 }
 
-/* Whether a cancel was handled. The loop alone writes `events`. */
-static bool task_ring_is_cancelled(const struct uva__task_ring *r)
-{
-    return (uva__atomic64_peek(&r->events) & UVA__TASK_RING_CANCELLED) != 0;
-}
-
 /* ---- reports to the reader ----------------------------------------------- */
 
-static void task_ring_wake(struct uva__task_ring *r)
+/* Has the wake-up publish all facts noted until it runs. */
+static void task_ring_schedule(struct uva__task_ring *r)
 {
-    r->loop.wake_due = false;
-    r->loop.delays = 0;
-    uva__parker_unpark(&r->parker);
-}
-
-/* Has the wake-up run wake the reader, once for all facts noted until then. */
-static void task_ring_schedule_wake(struct uva__task_ring *r)
-{
-    if (r->loop.wake_due)
-        return;
-    r->loop.wake_due = true;
-    uva__rt_wake(r->stream->rt, &r->stream->wakeup);
+    if (!r->stream->wakeup.queued)
+        uva__rt_wake(r->stream->rt, &r->stream->wakeup);
 }
 
 static void task_ring_notify(struct uva__task_ring *r,
                              enum uva__task_ring_event events)
 {
-    uva__atomic64_or(&r->events, events);
-    task_ring_schedule_wake(r);
+    r->loop.events |= events;
+    task_ring_schedule(r);
+}
+
+/* Counts as many batches as requested as the reader has taken, once few are
+ * left. */
+static int64_t task_ring_refill_locked(struct uva__task_ring *r)
+{
+    const struct uva_window *window = &r->options.window;
+    const int64_t left = (int64_t)(r->loop.requested - r->locked.taken.tasks);
+
+    if (left > window->refill)
+        return 0;
+    r->loop.requested += (uint64_t)(window->batches - left);
+    r->locked.refill_at = r->loop.requested - (uint64_t)window->refill;
+    return window->batches - left;
+}
+
+/* Publishes tasks and events, and reads how far the reader is. */
+static void task_ring_publish(struct uva__task_ring *r)
+{
+    int64_t room;
+    bool news;
+
+    uva__lock_take(&r->lock);
+    news = uva__atomic64_peek(&r->events) != r->loop.events;
+    if (news)
+        uva__atomic64_store(&r->events, r->loop.events);
+    news = news || r->locked.put != r->loop.put;
+    r->locked.put = r->loop.put;
+    r->loop.taken = r->locked.taken;
+    r->loop.kept = r->locked.kept;
+    r->loop.ended = r->locked.ended;
+    room = task_ring_refill_locked(r);
+    r->locked.awaited = r->loop.paused || (r->loop.share.account != NULL &&
+                                           r->loop.taken.tasks != r->loop.put);
+    uva__lock_drop(&r->lock);
+    if (news)
+        uva__parker_unpark(&r->parker);
+    if (room > 0)
+        uva__inlet_request(&r->inlet, room);
 }
 
 /* The device type in the reader's struct cannot be changed any more. */
@@ -104,58 +132,36 @@ static int task_ring_schema(struct uva__inlet *inlet,
     task_ring_check_device(r);
     r->direct = inlet->handler.producer == &inlet->above->abi;
     task_ring_notify(r, UVA__TASK_RING_SCHEMA);
-    r->loop.requested = (uint64_t)r->options.window.batches;
     uva__inlet_request(inlet, r->options.window.batches);
     return 0;
 }
 
-static bool task_ring_is_full(struct uva__task_ring *r)
+static bool task_ring_is_full(const struct uva__task_ring *r)
 {
-    r->loop.taken = uva__atomic64_load(&r->consumed);
-    return r->loop.bytes - r->loop.taken >= (uint64_t)r->options.window.bytes;
+    return r->loop.bytes - r->loop.taken.bytes >=
+           (uint64_t)r->options.window.bytes;
 }
 
-/* Sets `resume_wanted` for the reader, then checks the ring again: so either
- * the reader or the loop sees the other one's change. */
-static bool task_ring_stays_full(struct uva__task_ring *r)
-{
-    if (!task_ring_is_full(r))
-        return false;
-    uva__atomic64_exchange(&r->resume_wanted, 1);
-    return task_ring_is_full(r);
-}
-
-/* The ring is full of bytes: no task is offered until some are taken. */
-static void task_ring_pause(struct uva__task_ring *r)
-{
-    r->loop.paused = task_ring_stays_full(r);
-    if (r->loop.paused)
-        uva__producer_pause(r->inlet.above, true);
-}
-
-/* States the contents of the ring. The reader wakes the loop for the next time
- * when it has taken all. It may have used up `resume_wanted` before it saw a
- * task, so that is set again as long as there is one, before the last look at
- * `head`.
- */
+/* States the contents of the ring, as far as the reader has reported. */
 static void task_ring_account(struct uva__task_ring *r)
 {
-    const uint64_t tail = uva__atomic64_peek(&r->tail);
-    int64_t batches;
+    const bool over =
+        r->loop.done || (r->loop.events & UVA__TASK_RING_CANCELLED);
 
-    if (r->loop.share.account == NULL)
+    uva__share_hold(&r->loop.share,
+                    over ? 0 : (int64_t)(r->loop.put - r->loop.taken.tasks),
+                    over ? 0 : (int64_t)(r->loop.bytes - r->loop.taken.bytes));
+}
+
+/* Offering stops while the ring is full of bytes. */
+static void task_ring_pause(struct uva__task_ring *r)
+{
+    const bool paused = task_ring_is_full(r);
+
+    if (paused == r->loop.paused || r->inlet.above == NULL)
         return;
-    if (task_ring_is_cancelled(r) || r->loop.done) {
-        uva__share_hold(&r->loop.share, 0, 0);
-        return;
-    }
-    if (uva__atomic64_load(&r->head) != tail)
-        uva__atomic64_exchange(&r->resume_wanted, 1);
-    batches = (int64_t)(tail - uva__atomic64_load(&r->head));
-    r->loop.taken = uva__atomic64_load(&r->consumed);
-    uva__share_hold(&r->loop.share, batches,
-                    batches == 0 ? 0
-                                 : (int64_t)(r->loop.bytes - r->loop.taken));
+    r->loop.paused = paused;
+    uva__producer_pause(r->inlet.above, paused);
 }
 
 /* Puts a task in. A blocking stream cannot carry its metadata. */
@@ -163,11 +169,10 @@ static void task_ring_task(struct uva__inlet *inlet,
                            struct ArrowAsyncTask *task, const char *metadata)
 {
     struct uva__task_ring *r = task_ring_at(inlet);
-    const uint64_t tail = uva__atomic64_peek(&r->tail);
-    struct uva__task_ring_slot *slot = &r->ring[tail & r->ring_mask];
+    struct uva__task_ring_slot *slot = &r->ring[r->loop.put & r->ring_mask];
 
     (void)metadata;
-    assert(tail - uva__atomic64_load(&r->head) <= r->ring_mask);
+    assert(r->loop.put - r->loop.taken.tasks <= r->ring_mask);
     assert(!r->direct || uva__task_is_ours(task));
     /* member by member, as the task was just written so: a wider load would
      * have to wait for both stores */
@@ -175,14 +180,13 @@ static void task_ring_task(struct uva__inlet *inlet,
     slot->task.private_data = task->private_data;
     slot->bytes = uva__task_bytes(task);
     r->loop.bytes += (uint64_t)slot->bytes;
-    uva__atomic64_store(&r->tail, tail + 1);
-    if (tail + 1 == r->loop.requested)
-        task_ring_wake(r); /* no other event can come */
-    else
-        task_ring_schedule_wake(r);
+    r->loop.put++;
     task_ring_account(r);
-    if (r->loop.bytes - r->loop.taken >= (uint64_t)r->options.window.bytes)
-        task_ring_pause(r);
+    task_ring_pause(r);
+    if (r->loop.put == r->loop.requested)
+        task_ring_publish(r); /* no other event can come */
+    else
+        task_ring_schedule(r);
 }
 
 static void task_ring_news(struct uva__inlet *inlet)
@@ -212,88 +216,30 @@ static void task_ring_begin(struct uva_stream *stream)
 
     struct uva__task_ring *r = task_ring_of(stream);
 
-    r->lazy = stream->tail->lazy;
     uva__share_join(&r->loop.share, &stream->tail->source->share);
     uva__inlet_begin_last(&r->inlet, &hooks, NULL);
-}
-
-/* The reader may be taking the same tasks. In a direct ring a task goes to the
- * thread that claims it, and the reader alone advances `head`. A task that a
- * checker has wrapped must not be used twice: it goes to the thread that
- * advances `head`. */
-static void task_ring_discard(struct uva__task_ring *r)
-{
-    const uint64_t tail = uva__atomic64_peek(&r->tail);
-    uint64_t head = uva__atomic64_load(&r->head);
-    struct ArrowAsyncTask *task;
-
-    while (head < tail) {
-        task = &r->ring[head & r->ring_mask].task;
-        if (!r->direct && !uva__atomic64_cas(&r->head, &head, head + 1))
-            continue;
-        uva__task_drop(task);
-        head++;
-    }
 }
 
 static void task_ring_handle_cancel(struct uva__task_ring *r)
 {
     const struct uva__failure *why = uva__stream_cancelled(r->stream);
 
-    if (why == NULL || task_ring_is_cancelled(r) ||
-        uva__atomic64_load(&r->finished) != 0)
+    if (why == NULL || r->loop.ended ||
+        (r->loop.events & UVA__TASK_RING_CANCELLED))
         return;
     uva__failure_format(&r->inlet.failure, &r->stream->rt->allocator, why->code,
                         "%s", uva__failure_message(why));
-    uva__atomic64_or(&r->events, UVA__TASK_RING_CANCELLED);
-    r->loop.wake_due = true;
-    task_ring_discard(r);
+    r->loop.events |= UVA__TASK_RING_CANCELLED;
+    task_ring_publish(r);
+    for (uint64_t i = r->loop.kept; i < r->loop.put; i++)
+        uva__task_drop(&r->ring[i & r->ring_mask].task);
     uva__inlet_quit(&r->inlet);
-}
-
-/* Requests the batches that the reader wants. The reader may have reported room
- * that it saw before the ring was full: then it has to report it again. */
-static void task_ring_request(struct uva__task_ring *r)
-{
-    uint64_t n = 0;
-
-    if (r->inlet.above == NULL)
-        return;
-    if (uva__atomic64_peek(&r->wanted) != 0)
-        n = uva__atomic64_exchange(&r->wanted, 0);
-    r->loop.requested += n;
-    if (n > 0)
-        uva__inlet_request(&r->inlet, (int64_t)n);
-    if (!r->loop.paused || task_ring_stays_full(r))
-        return;
-    r->loop.paused = false;
-    uva__atomic64_exchange(&r->resume_wanted, r->loop.share.account != NULL);
-    uva__producer_pause(r->inlet.above, false);
-}
-
-/* Whether the producer is about to bring more tasks, so that one wake-up serves
- * for all. Only for a few runs, since other objects may be slow in between. */
-static bool task_ring_can_delay(const struct uva__task_ring *r)
-{
-    return r->loop.delays < DELAYS_MAX && !task_ring_is_cancelled(r) &&
-           r->inlet.above != NULL && r->inlet.above->wakeup.queued;
-}
-
-static void task_ring_wake_soon(struct uva__task_ring *r)
-{
-    if (!task_ring_can_delay(r)) {
-        task_ring_wake(r);
-        return;
-    }
-    r->loop.delays++;
-    uva__rt_wake(r->stream->rt, &r->stream->wakeup);
 }
 
 static void task_ring_settle(struct uva__task_ring *r)
 {
-    if (r->loop.done || r->inlet.above != NULL)
-        return;
-    if (!task_ring_is_cancelled(r) && uva__atomic64_load(&r->finished) == 0)
+    if (r->loop.done || r->inlet.above != NULL ||
+        !(r->loop.ended || (r->loop.events & UVA__TASK_RING_CANCELLED)))
         return;
     r->loop.done = true;
     task_ring_account(r);
@@ -301,24 +247,34 @@ static void task_ring_settle(struct uva__task_ring *r)
                      uva__failure_error(&r->inlet.failure));
 }
 
+/* Whether the producer is about to bring more tasks, so that one wake-up of the
+ * reader serves for all. Only for a few runs, since other objects may be slow
+ * in between. */
+static bool task_ring_can_delay(const struct uva__task_ring *r)
+{
+    return r->loop.delays < DELAYS_MAX && r->inlet.above != NULL &&
+           r->inlet.above->wakeup.queued &&
+           !uva__stream_is_cancelling(r->stream);
+}
+
 static void task_ring_on_wakeup(struct uva_stream *stream)
 {
     struct uva__task_ring *r = task_ring_of(stream);
 
+    if (task_ring_can_delay(r)) {
+        r->loop.delays++;
+        uva__rt_wake(stream->rt, &stream->wakeup);
+        return;
+    }
+    r->loop.delays = 0;
+    task_ring_publish(r);
     task_ring_handle_cancel(r);
     task_ring_account(r);
-    task_ring_request(r);
-    if (r->loop.wake_due)
-        task_ring_wake_soon(r);
+    task_ring_pause(r);
     task_ring_settle(r);
 }
 
 /* ---- the reader: waiting ------------------------------------------------- */
-
-static void reader_wake_loop(struct uva__task_ring *r)
-{
-    uva__rt_wake(r->stream->rt, &r->stream->wakeup);
-}
 
 static int reader_report(struct uva__task_ring *r, int code, const char *text)
 {
@@ -344,32 +300,47 @@ static int reader_check(struct uva__task_ring *r, bool waits)
     return 0;
 }
 
-/* Reads `events` before `tail`: so with the end, all tasks before it are seen.
- * `tail` is read only when the tasks seen before are taken: so the loop keeps
- * its cache line meanwhile. */
-static uint64_t reader_poll(struct uva__task_ring *r)
+/* Reports to the loop how far the reader is. Returns whether to wake it: it is
+ * to request more, or waits until all is taken. */
+static bool reader_publish_locked(struct uva__task_ring *r)
 {
-    const uint64_t events = uva__atomic64_load(&r->events);
+    const uint64_t taken = r->reader.taken.tasks;
+    const bool drained = taken == r->locked.put && r->locked.awaited;
 
-    if (r->reader.taken >= r->reader.tail)
-        r->reader.tail = uva__atomic64_load(&r->tail);
-    return r->reader.taken < r->reader.tail ? events | UVA__TASK_RING_TASK
-                                            : events;
+    r->locked.taken = r->reader.taken;
+    r->locked.kept = r->direct ? taken : r->reader.put;
+    if (drained)
+        r->locked.awaited = false;
+    return drained || taken >= r->locked.refill_at;
 }
 
-/* Wakes the loop when all tasks are taken, if it has asked for that: it resumes
- * a producer that it has paused, and accounts for the ring. */
-static void reader_notify_drained(struct uva__task_ring *r, uint64_t events)
+/* Reports, and returns the events. With TASK in `wanted`, takes all tasks that
+ * are published; a task that a checker has wrapped is taken singly, and
+ * extracted at once. After a cancel no task is given any more. */
+static uint64_t reader_sync(struct uva__task_ring *r, uint64_t wanted)
 {
-    if (!(events & UVA__TASK_RING_TASK) &&
-        uva__atomic64_exchange(&r->resume_wanted, 0) != 0)
-        reader_wake_loop(r);
+    uint64_t events;
+    bool wakes;
+
+    uva__lock_take(&r->lock);
+    events = uva__atomic64_peek(&r->events);
+    if ((wanted & UVA__TASK_RING_TASK) && r->reader.put != r->locked.put &&
+        !(events & UVA__TASK_RING_CANCELLED))
+        r->reader.put = r->direct ? r->locked.put : r->reader.put + 1;
+    wakes = reader_publish_locked(r);
+    /* the loop is woken once for each burst */
+    r->reader.refill_at = wakes ? UINT64_MAX : r->locked.refill_at;
+    uva__lock_drop(&r->lock);
+    if (wakes)
+        uva__rt_wake(r->stream->rt, &r->stream->wakeup);
+    return r->reader.taken.tasks < r->reader.put ? events | UVA__TASK_RING_TASK
+                                                 : events;
 }
 
 /* Waits for a bit in `wanted`; returns the whole word. */
 static uint64_t reader_await(struct uva__task_ring *r, uint64_t wanted)
 {
-    uint64_t events = reader_poll(r);
+    uint64_t events = reader_sync(r, wanted);
     uint32_t seen;
 
     if (events & wanted)
@@ -377,10 +348,9 @@ static uint64_t reader_await(struct uva__task_ring *r, uint64_t wanted)
     uva__lane_wait_begin();
     for (;;) {
         seen = uva__parker_prepare(&r->parker);
-        events = reader_poll(r);
+        events = reader_sync(r, wanted);
         if (events & wanted)
             break;
-        reader_notify_drained(r, events);
         uva__parker_park(&r->parker, seen);
     }
     uva__parker_finish(&r->parker);
@@ -390,37 +360,14 @@ static uint64_t reader_await(struct uva__task_ring *r, uint64_t wanted)
 
 /* ---- the reader: taking -------------------------------------------------- */
 
-/* Has more batches requested, as few are outstanding. */
-static void reader_refill(struct uva__task_ring *r)
-{
-    const uint64_t left = r->reader.requested - r->reader.taken;
-    const uint64_t room = (uint64_t)r->options.window.batches - left;
-
-    r->reader.requested += room;
-    r->reader.refill_at =
-        r->reader.requested - (uint64_t)r->options.window.refill;
-    uva__atomic64_add(&r->wanted, room);
-    reader_wake_loop(r);
-}
-
-/* Takes the task at the head. False if the loop has taken it meanwhile, as it
- * takes all after a cancel; in a direct ring the extraction fails then. */
-static inline bool reader_take(struct uva__task_ring *r,
-                               struct ArrowAsyncTask *out)
+/* Gives the next task, which the reader has. */
+static struct ArrowAsyncTask reader_take(struct uva__task_ring *r)
 {
     const struct uva__task_ring_slot *slot =
-        &r->ring[r->reader.taken & r->ring_mask];
-    const uint64_t bytes = (uint64_t)slot->bytes;
+        &r->ring[r->reader.taken.tasks++ & r->ring_mask];
 
-    *out = slot->task;
-    if (r->direct)
-        uva__atomic64_store(&r->head, r->reader.taken + 1);
-    else if (!uva__atomic64_cas(&r->head, &r->reader.taken,
-                                r->reader.taken + 1))
-        return false;
-    r->reader.taken++;
-    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) + bytes);
-    return true;
+    r->reader.taken.bytes += (uint64_t)slot->bytes;
+    return slot->task;
 }
 
 /* Keeps the failure, with the stream's name in its text. */
@@ -437,21 +384,24 @@ static void reader_fail(struct uva__task_ring *r)
 
 /* Stores how the stream ended, which all later calls return, and lets the
  * stream be done. The remaining tasks in the ring are discarded: the stream
- * failed at an earlier one. */
+ * failed at an earlier one. After a cancel the loop discards them. */
 static int reader_conclude(struct uva__task_ring *r, uint64_t events)
 {
     const struct uva__failure *outcome = &r->reader.outcome;
     struct ArrowAsyncTask task;
 
-    if (!r->reader.ended) {
-        r->reader.ended = true;
+    if (!r->locked.ended) {
         if (events & UVA__TASK_RING_BAD)
             reader_fail(r);
-        while (reader_poll(r) & UVA__TASK_RING_TASK)
-            if (reader_take(r, &task))
-                uva_task_discard(&task);
-        uva__atomic64_exchange(&r->finished, 1);
-        reader_wake_loop(r);
+        while (!(events & UVA__TASK_RING_CANCELLED) &&
+               (reader_sync(r, UVA__TASK_RING_TASK) & UVA__TASK_RING_TASK)) {
+            task = reader_take(r);
+            uva__task_drop(&task);
+        }
+        uva__lock_take(&r->lock);
+        r->locked.ended = true;
+        uva__lock_drop(&r->lock);
+        uva__rt_wake(r->stream->rt, &r->stream->wakeup);
     }
     return reader_report(r, outcome->code,
                          outcome->code != 0 ? uva__failure_message(outcome)
@@ -469,85 +419,40 @@ static int reader_extraction_failed(struct uva__task_ring *r, int code)
     return uva__task_ring_refuse(r, code, strerror(code));
 }
 
-static int reader_extract(struct uva__task_ring *r, struct ArrowAsyncTask *task,
-                          struct ArrowDeviceArray *out)
+/* Waits for the next task, and extracts it. */
+static int reader_next(struct uva__task_ring *r, struct ArrowDeviceArray *out)
 {
-    const int code = uva_task_extract(task, out);
+    uint64_t events = uva__atomic64_load(&r->events) | UVA__TASK_RING_TASK;
+    struct ArrowAsyncTask task;
+    int code;
 
+    if (r->reader.taken.tasks == r->reader.put)
+        events = r->locked.ended ? 0
+                                 : reader_await(r, UVA__TASK_RING_TASK |
+                                                       UVA__TASK_RING_END |
+                                                       UVA__TASK_RING_BAD);
+    if (!(events & UVA__TASK_RING_TASK) || (events & UVA__TASK_RING_CANCELLED))
+        return reader_conclude(r, events);
+    task = reader_take(r);
+    if (r->reader.taken.tasks >= r->reader.refill_at)
+        (void)reader_sync(r, 0); /* few are left */
+    code = uva_task_extract(&task, out);
     return code == 0 ? reader_report(r, 0, NULL)
                      : reader_extraction_failed(r, code);
 }
 
-/* Waits for the next task, and extracts it. */
-static int reader_take_next(struct uva__task_ring *r,
-                            struct ArrowDeviceArray *out)
-{
-    struct ArrowAsyncTask task;
-    uint64_t events;
-
-    do {
-        events = reader_await(r, UVA__TASK_RING_TASK | UVA__TASK_RING_END |
-                                     UVA__TASK_RING_BAD);
-        if (!(events & UVA__TASK_RING_TASK) ||
-            (events & UVA__TASK_RING_CANCELLED))
-            return reader_conclude(r, events);
-    } while (!reader_take(r, &task));
-    if (r->reader.taken >= r->reader.refill_at &&
-        !(events & UVA__TASK_RING_END))
-        reader_refill(r);
-    return reader_extract(r, &task, out);
-}
-
-/* Clears `out`, if there is no batch in it. */
-static int reader_give(const struct uva__task_ring *r, int code,
-                       struct ArrowDeviceArray *out)
-{
-    if (out->array.release != NULL)
-        return code;
-    memset(out, 0, sizeof(*out));
-    out->device_type = r->device_type;
-    return code;
-}
-
-/* The general way of a batch. Not inline: the way of most batches would have to
- * save registers for its calls. */
-__attribute__((noinline)) static int reader_next(struct uva__task_ring *r,
-                                                 struct ArrowDeviceArray *out)
+int uva__task_ring_next(struct uva__task_ring *r, struct ArrowDeviceArray *out)
 {
     int code = reader_check(r, true);
 
     out->array.release = NULL;
     if (code == 0)
-        code =
-            r->reader.ended ? reader_conclude(r, 0) : reader_take_next(r, out);
-    return reader_give(r, code, out);
-}
-
-/* The way of most batches: the reader has seen the next task in the ring, the
- * task has its data, and no wait, request or report is due. Takes it then. */
-static inline bool reader_take_at_once(struct uva__task_ring *r,
-                                       struct ArrowAsyncTask *out)
-{
-    const struct uva__rt *rt = r->stream->rt;
-    const uint64_t taken = r->reader.taken;
-
-    return taken < r->reader.tail && taken + 1 < r->reader.refill_at &&
-           r->direct && !r->lazy && /* known with the schema, so with a task */
-           uva__rt_is_alive(rt) && !uva__rt_must_not_wait(rt) &&
-           uva__atomic64_load(&r->events) == UVA__TASK_RING_SCHEMA &&
-           reader_take(r, out);
-}
-
-int uva__task_ring_next(struct uva__task_ring *r, struct ArrowDeviceArray *out)
-{
-    struct ArrowAsyncTask task;
-
-    if (!reader_take_at_once(r, &task))
-        return reader_next(r, out);
-    r->reader.text = NULL;
-    return uva__task_extract_plain(&task, out)
-               ? 0
-               : reader_give(r, reader_extract(r, &task, out), out);
+        code = reader_next(r, out);
+    if (out->array.release != NULL)
+        return code;
+    memset(out, 0, sizeof(*out)); /* there is no batch */
+    out->device_type = r->device_type;
+    return code;
 }
 
 int uva__task_ring_schema(struct uva__task_ring *r, struct ArrowSchema *out)
@@ -607,8 +512,8 @@ static int task_ring_init(struct uva_stream *stream, struct uva_error *error)
     r->ring_mask = size - 1;
     uva__inlet_init(&r->inlet, &inlet_ops, stream->tail);
     r->stream = stream;
-    r->reader.requested = (uint64_t)window->batches;
-    r->reader.refill_at = (uint64_t)(window->batches - window->refill);
+    r->loop.requested = (uint64_t)window->batches;
+    r->locked.refill_at = (uint64_t)(window->batches - window->refill);
     r->device_type = stream->tail->abi.device_type;
     return r->ring != NULL
                ? 0
@@ -652,7 +557,7 @@ void uva__task_ring_release(struct uva__task_ring *r)
 
     if (!uva__rt_is_alive(stream->rt))
         return; /* a forked child: it all belongs to the parent */
-    if (!r->reader.ended)
+    if (!r->locked.ended)
         uva_stream_cancel(stream, ECANCELED,
                           "the blocking stream it was read through was "
                           "released");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sink of a stream that a thread reads from and blocks on: the loop puts
- * tasks into a ring, the reader takes them out and extracts them. The reader is
- * one thread at a time, and never a loop thread. */
+ * tasks into a ring, and publishes them by the burst; the reader takes all that
+ * are published, and extracts them one by one. The reader is one thread at a
+ * time, and never a loop thread. */
 #ifndef UVA_SINK_TASK_RING_H
 #define UVA_SINK_TASK_RING_H
 
@@ -16,7 +17,7 @@ enum uva__task_ring_event {
     UVA__TASK_RING_FAILED = 4,    /* the same, and the inlet has the reason */
     UVA__TASK_RING_CANCELLED = 8, /* tasks in the ring are not valid any more */
     UVA__TASK_RING_RELEASED = 16, /* the producer has released the inlet */
-    UVA__TASK_RING_TASK = 32, /* a task is in the ring; never set in `events` */
+    UVA__TASK_RING_TASK = 32, /* the reader has a task; never set in `events` */
 
     UVA__TASK_RING_BAD = UVA__TASK_RING_FAILED | UVA__TASK_RING_CANCELLED
 };
@@ -33,6 +34,11 @@ struct uva__task_ring_options {
     struct uva_window window;
 };
 
+/* How much was taken out of the ring, in all. */
+struct uva__task_ring_taken {
+    uint64_t tasks, bytes;
+};
+
 /* Freed with the stream, on which the reader holds a reference. */
 struct uva__task_ring {
     struct uva__sink sink;     /* first */
@@ -41,43 +47,46 @@ struct uva__task_ring {
     struct uva_stream *stream; /* borrows: it owns us */
     struct uva__task_ring_options options;
     ArrowDeviceType device_type; /* of the stream */
-    bool lazy;   /* extraction makes the data; set before the schema is known */
     bool direct; /* all tasks are of ours, as the producer calls the inlet
                     itself; set before the first one */
-    struct uva__task_ring_slot *ring; /* owns */
+    struct uva__task_ring_slot *ring; /* owns; a slot is the loop's until it is
+                                         published, and again once it is taken
+                                       */
     uint64_t ring_mask;               /* its size, a power of two, less one */
-    struct uva__atomic64 events;      /* by the loop */
-    struct uva__atomic64 wanted;   /* batches to be requested; by the reader */
-    struct uva__atomic64 finished; /* 1: the reader knows how it ended */
-    struct uva__atomic64 resume_wanted; /* 1: the reader wakes the loop when all
-                                           is taken */
-    struct uva__parker parker;          /* the reader, while it waits */
+    struct uva__atomic64 events;      /* by the loop, under the lock */
 
-    _Alignas(
-        64) struct uva__atomic64 tail; /* tasks put in, in all; by the loop */
-    struct {                           /* the loop thread's alone */
-        struct uva__share share;       /* of the tasks in the ring */
-        uint64_t bytes;                /* put in, in all */
-        uint64_t taken;                /* bytes taken, when last read */
-        uint64_t requested;            /* batches, in all */
-        int delays;                    /* runs that have delayed the wake-up */
-        bool wake_due;                 /* the reader has to be woken */
-        bool paused;                   /* the producer offers no task */
-        bool done;                     /* the stream is marked as done */
+    _Alignas(64) struct uva__parker parker; /* the reader, while it waits */
+    struct uva__lock lock;
+    struct {
+        uint64_t put;                      /* tasks put in, in all */
+        uint64_t refill_at;                /* tasks taken when the loop is woken
+                                              to request more */
+        struct uva__task_ring_taken taken; /* by the reader */
+        uint64_t kept; /* tasks before those that a cancel drops */
+        bool awaited;  /* the loop is woken when all is taken */
+        bool ended;    /* the reader knows how the stream ended */
+    } locked;
+
+    _Alignas(64) struct {                  /* the loop thread's alone */
+        struct uva__share share;           /* of the tasks in the ring */
+        uint64_t put, bytes;               /* tasks and bytes put in, in all */
+        uint64_t requested;                /* batches, in all */
+        struct uva__task_ring_taken taken; /* when last read; the same for: */
+        uint64_t kept;
+        uint64_t events; /* that were noted */
+        int delays;      /* runs that have published nothing
+                          */
+        bool paused;     /* the producer offers no task */
+        bool ended;      /* `locked.ended`, when last read */
+        bool done;       /* the stream is marked as done */
     } loop;
 
-    _Alignas(64) struct uva__atomic64 head; /* tasks taken, in all; by the
-                                               reader, and after a cancel also
-                                               by the loop, unless it is direct
-                                             */
-    struct uva__atomic64 consumed;   /* bytes taken, in all; by the reader */
-    struct {                         /* the reading thread's alone */
-        uint64_t taken;              /* tasks taken, in all */
-        uint64_t tail;               /* tasks put in, when last read */
-        uint64_t requested;          /* batches requested, in all */
-        uint64_t refill_at;          /* tasks taken when more is requested */
-        bool ended;                  /* it knows how the stream ended */
-        const char *text;            /* borrows: of the last call; or NULL */
+    _Alignas(64) struct {                  /* the reading thread's alone */
+        struct uva__task_ring_taken taken; /* in all */
+        uint64_t put;                      /* tasks it may take, in all */
+        uint64_t refill_at;                /* as above, when last read */
+        const char *text;                  /* borrows: of the last call; or NULL
+                                            */
         struct uva__failure outcome; /* owns: the failure, with the stream's
                                         name in its text; code 0: success */
     } reader;

@@ -328,7 +328,8 @@ START_TEST(more_is_requested_when_few_are_left)
     blocking_await(&b.fake.given, 10);
     for (int i = 0; i < 6; i++) {
         ck_assert_int_eq(blocking_read(&b.out, i, 1, NULL), 1);
-        ck_assert_int_eq(blocking_task_ring(&b.out)->reader.requested, 10);
+        ck_assert_int_eq(blocking_task_ring(&b.out)->reader.refill_at, 7);
+        ck_assert_int_eq(atomic_load(&b.fake.given), 10);
     }
     ck_assert_int_eq(blocking_read(&b.out, 6, 1, NULL), 1);
     blocking_await(&b.fake.given, 17);

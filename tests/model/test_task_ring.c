@@ -89,6 +89,14 @@ static struct {
 
 static int now; /* index of the case */
 
+/* Faults, which the loop's fiber makes in the ring. */
+static enum {
+    SOUND,
+    NO_REFILL,   /* the reader is not told when to have more requested */
+    NOT_AWAITED, /* the reader is not told that the loop waits */
+    DROPS_ALL    /* a cancel drops what the reader has, too */
+} mutant;
+
 /* ---- the surroundings --------------------------------------------------- */
 
 struct uva__rt *uva__rt_acquire(struct uva__rt *rt)
@@ -306,14 +314,6 @@ int uva__task_extract(struct ArrowAsyncTask *task, struct ArrowDeviceArray *out)
     return out == NULL ? 0 : ECANCELED;
 }
 
-bool uva__task_extract_plain(const struct ArrowAsyncTask *copy,
-                             struct ArrowDeviceArray *out)
-{
-    struct ArrowAsyncTask task = *copy;
-
-    return task_claim(copy) && task_extract(&task, out) == 0;
-}
-
 /* The loop drops a task once, or it may go round for ever. */
 void uva__task_drop(struct ArrowAsyncTask *task)
 {
@@ -326,9 +326,9 @@ void uva__task_drop(struct ArrowAsyncTask *task)
 }
 
 /* It is the first block that the arena gives. */
-static const struct uva__task_ring *task_ring_at_start(void)
+static struct uva__task_ring *task_ring_at_start(void)
 {
-    return (const void *)world.bytes;
+    return (void *)world.bytes;
 }
 
 /* ---- the loop, with a producer on it ------------------------------------ */
@@ -337,7 +337,7 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     (void)self;
     world.requested += (uint64_t)n;
-    if (world.requested - task_ring_at_start()->head.value >
+    if (world.requested - task_ring_at_start()->locked.taken.tasks >
         (uint64_t)cases[now].batches)
         sim_fail("more is asked for than there is room for");
 }
@@ -401,8 +401,14 @@ static void loop_run(void *arg)
         if (cases[now].cancels && sim_choose(2) == 1)
             uva_stream_cancel(&world.stream, ECANCELED, "no more of it");
         producer_on_wakeup(handler);
+        if (mutant == DROPS_ALL)
+            task_ring_at_start()->locked.kept = 0;
         if (uva__atomic64_exchange(&world.posted, 0) != 0)
             world.stream.sink->ops->on_wakeup(&world.stream);
+        if (mutant == NO_REFILL)
+            task_ring_at_start()->locked.refill_at = UINT64_MAX;
+        if (mutant == NOT_AWAITED)
+            task_ring_at_start()->locked.awaited = false;
         if (world.done == 0 && !producer_has_some() &&
             (world.cancels == 0 || world.ended))
             sim_wait(loop_is_posted, arg);
@@ -510,21 +516,26 @@ START_TEST(its_words_must_be_exchanged)
 
     explore_finds_spoiled(kernel_of(PLAIN), &o->parker.sleeping, SIM_SPLIT,
                           "sleeping is loaded and stored");
-    explore_finds_spoiled(kernel_of(PLAIN), &o->wanted, SIM_SPLIT,
-                          "what is wanted is loaded and stored");
-    explore_finds_spoiled(kernel_of(BYTES), &o->resume_wanted, SIM_SPLIT,
-                          "resume_wanted is loaded and stored");
-    explore_finds_spoiled(kernel_of(CANCEL), &o->head, SIM_SPLIT,
-                          "the head is loaded and stored");
-    explore_finds_spoiled(kernel_of(BOTH_CANCEL), &o->head, SIM_SPLIT,
-                          "the head of both kinds is loaded and stored");
     explore_finds_spoiled(kernel_of(OURS_CANCEL), &world.claims[0], SIM_SPLIT,
                           "the claim of a task is loaded and stored");
     explore_finds_spoiled(kernel_of(OURS_FLOWS_CANCEL), &world.claims[1],
                           SIM_SPLIT,
                           "the claim of the second one is loaded and stored");
-    explore_finds_spoiled(kernel_of(OURS_BYTES), &o->resume_wanted, SIM_SPLIT,
-                          "resume_wanted is loaded and stored");
+}
+END_TEST
+
+START_TEST(its_mutants_are_found)
+{
+    mutant = NO_REFILL;
+    explore_finds(kernel_of(PLAIN), "the reader has no more requested");
+    explore_finds(kernel_of(ALL_OURS), "the same, with our tasks");
+    mutant = NOT_AWAITED;
+    explore_finds(kernel_of(BYTES), "the loop does not wait for room");
+    explore_finds(kernel_of(OURS_BYTES), "the same, with our tasks");
+    mutant = DROPS_ALL;
+    explore_finds(kernel_of(CANCEL), "a cancel drops what the reader has");
+    explore_finds(kernel_of(BOTH_CANCEL), "the same, with both kinds");
+    mutant = SOUND;
 }
 END_TEST
 
@@ -534,24 +545,20 @@ START_TEST(loop_and_reader_do_not_wait_in_weak_memory)
 
     for (int i = 0; i < CASES; i++)
         explore_holds_weak(kernel_of(i), 2);
-    explore_finds_weak(kernel_of(PLAIN), &o->tail, SIM_UNACQUIRED,
-                       "a task is taken without an acquire");
-    explore_finds_weak(kernel_of(PLAIN), &o->tail, SIM_UNRELEASED,
-                       "a task is put without a release");
-    explore_finds_weak(kernel_of(PLAIN), &o->parker.sleeping, SIM_UNACQUIRED,
-                       "sleeping is exchanged without an acquire");
-    explore_finds_weak(kernel_of(PLAIN), &o->parker.sleeping, SIM_UNRELEASED,
-                       "sleeping is exchanged without a release");
-    explore_finds_weak(kernel_of(BYTES), &o->resume_wanted, SIM_UNACQUIRED,
-                       "resume_wanted is set without an acquire");
-    explore_finds_weak(kernel_of(BYTES), &o->resume_wanted, SIM_UNRELEASED,
-                       "resume_wanted is looked at without a release");
+    explore_finds_weak(kernel_of(PLAIN), &o->lock, SIM_UNACQUIRED,
+                       "the lock is taken without an acquire");
+    explore_finds_weak(kernel_of(PLAIN), &o->lock, SIM_UNRELEASED,
+                       "the lock is dropped without a release");
+    explore_finds_weak(kernel_of(BYTES), &o->lock, SIM_UNACQUIRED,
+                       "the lock is taken without an acquire, full of bytes");
+    explore_finds_weak(kernel_of(BYTES), &o->lock, SIM_UNRELEASED,
+                       "the lock is dropped without a release, full of bytes");
 }
 END_TEST
 
 int main(void)
 {
     return explore_main("task ring", loop_and_reader_do_not_wait_for_each_other,
-                        its_words_must_be_exchanged,
+                        its_words_must_be_exchanged, its_mutants_are_found,
                         loop_and_reader_do_not_wait_in_weak_memory, NULL);
 }
