@@ -5,7 +5,7 @@
 #include "stream/producer.h"
 #include "stream/slots.h"
 
-enum { HEAD_AGE_MAX = 64 };
+enum { AGE_MAX = 64 };
 
 static struct uva__task *task_of(struct uva__link *link)
 {
@@ -28,19 +28,6 @@ static void outstanding_end(struct uva__outstanding *o, struct uva__task *task)
         uva__slots_put_task(rt, task, true);
 }
 
-static void outstanding_reap_aside(struct uva__outstanding *o)
-{
-    struct uva__list still = {0};
-    struct uva__link *link;
-
-    while ((link = uva__list_pop(&o->aside)) != NULL)
-        if (uva__task_is_over(task_of(link)))
-            outstanding_end(o, task_of(link));
-        else
-            uva__list_push(&still, link);
-    o->aside = still;
-}
-
 /* Takes back all slots at the head with a batch that was extracted: they stay
  * linked, and go back together. */
 static void outstanding_reap_extracted(struct uva__outstanding *o)
@@ -61,7 +48,7 @@ static void outstanding_reap_extracted(struct uva__outstanding *o)
     o->tasks.head = link;
     over.tail->next = NULL;
     o->count -= (int32_t)count;
-    o->head_age = 0;
+    o->age = 0;
     uva__slots_put_tasks(task_of(over.head)->producer->rt, &over, count,
                          !o->reuses_slots);
 }
@@ -73,25 +60,26 @@ void uva__outstanding_reap(struct uva__outstanding *o)
     for (;;) {
         outstanding_reap_extracted(o);
         head = o->tasks.head;
-        if (head == NULL)
+        if (head == NULL || !uva__task_is_over(task_of(head)))
             return;
-        if (uva__task_is_over(task_of(head))) {
-            (void)uva__list_pop(&o->tasks);
-            outstanding_end(o, task_of(head));
-        } else if (o->head_age > HEAD_AGE_MAX) {
-            (void)uva__list_pop(&o->tasks);
-            uva__list_push(&o->aside, head);
-        } else {
-            return;
-        }
-        o->head_age = 0;
+        (void)uva__list_pop(&o->tasks);
+        outstanding_end(o, task_of(head));
+        o->age = 0;
     }
 }
 
 void uva__outstanding_reap_all(struct uva__outstanding *o)
 {
-    uva__list_append(&o->aside, &o->tasks);
-    outstanding_reap_aside(o);
+    struct uva__list still = {0};
+    struct uva__link *link;
+
+    while ((link = uva__list_pop(&o->tasks)) != NULL)
+        if (uva__task_is_over(task_of(link)))
+            outstanding_end(o, task_of(link));
+        else
+            uva__list_push(&still, link);
+    o->tasks = still;
+    o->age = 0;
 }
 
 void uva__outstanding_keep(struct uva__outstanding *o, struct uva__task *task)
@@ -99,10 +87,8 @@ void uva__outstanding_keep(struct uva__outstanding *o, struct uva__task *task)
     uva__list_push(&o->tasks, &task->link);
     o->count++;
     assert(!o->watched); /* tasks are watched only after the last one */
-    if (o->head_age++ <= HEAD_AGE_MAX)
-        return;
-    uva__outstanding_reap(o);
-    outstanding_reap_aside(o);
+    if (o->age++ > AGE_MAX)
+        uva__outstanding_reap_all(o);
 }
 
 void uva__outstanding_keep_dropped(struct uva__outstanding *o,
@@ -121,7 +107,6 @@ void uva__outstanding_watch(struct uva__outstanding *o,
     if (o->watched)
         return;
     o->watched = true;
-    uva__list_append(&o->tasks, &o->aside);
     for (link = o->tasks.head; link != NULL; link = link->next) {
         uva__wakeup_acquire(wakeup);
         if (!uva__task_state_notify(&task_of(link)->state))
@@ -135,7 +120,6 @@ int64_t uva__outstanding_take_back(struct uva__outstanding *o,
     struct uva__link *link, *next;
     int64_t count = 0;
 
-    uva__list_prepend(&o->tasks, &o->aside);
     for (link = o->tasks.head; link != NULL; link = next) {
         next = link->next; /* the task may be gone after the next call */
         count += take_back(task_of(link));

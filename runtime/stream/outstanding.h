@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tasks of a producer that were offered, or are being discarded, and are
- * not over. Their slots are taken back from the oldest on. A task that is still
- * unsettled long after the ones behind it is put aside, so that it does not
- * hold them up.
+ * not over. Their slots are taken back from the oldest on, and all are searched
+ * from time to time, so that a task that is held for long holds up few others.
  *
  * Everything here runs on the loop thread. */
 #ifndef UVA_STREAM_OUTSTANDING_H
@@ -17,10 +16,9 @@ struct uva__outstanding {
     struct uva__failure *failure; /* borrows: that of the producer, which gets
                                      the first extraction that fails */
     struct uva__list tasks;       /* in order */
-    struct uva__list aside;       /* outstanding for long */
-    int32_t count;                /* in both lists */
+    int32_t count;                /* of these */
     int32_t dropped;              /* of these, never offered */
-    int32_t head_age;             /* offers since that of the head */
+    int32_t age;                  /* tasks kept since the last one went */
     bool watched;      /* the thread that settles a task posts the producer */
     bool reuses_slots; /* no token of an extracted task is used any more */
 };
