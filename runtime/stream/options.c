@@ -35,15 +35,6 @@ bool uva__options_are_clear(const struct uva__options_kind *kind,
                                 kind->reserved_size / sizeof(void *));
 }
 
-static int reserved_fail(const struct uva__options_kind *kind,
-                         struct uva_error *error)
-{
-    return uva_error_set(error, EINVAL,
-                         "%s: reserved members must be NULL; clear the struct "
-                         "before filling it in",
-                         kind->name);
-}
-
 static int64_t number_read(const struct uva__option_limit *limit,
                            const void *options)
 {
@@ -114,12 +105,17 @@ static bool has_needed(const struct uva__options_kind *kind,
            !uva__memory_is_clear(member(options, kind->needed), 1);
 }
 
-int uva__options_check(const struct uva__options_kind *kind,
-                       const void *options, struct uva_window *window,
-                       struct uva_error *error)
+int uva__options_check_all(const struct uva__options_kind *kind,
+                           const void *options, struct uva_window *window,
+                           struct uva_error *error)
 {
     int code;
 
+    if (!uva__options_are_clear(kind, options))
+        return uva_error_set(error, EINVAL,
+                             "%s: reserved members must be NULL; clear the "
+                             "struct before filling it in",
+                             kind->name);
     if (kind->needed_name != NULL && !has_needed(kind, options))
         return uva_error_set(error, EINVAL, "%s: %s is mandatory", kind->name,
                              kind->needed_name);
@@ -128,15 +124,6 @@ int uva__options_check(const struct uva__options_kind *kind,
                              kind->name);
     code = options != NULL ? numbers_check(kind, options, error) : 0;
     return code == 0 ? window_complete(kind, options, window, error) : code;
-}
-
-int uva__options_check_all(const struct uva__options_kind *kind,
-                           const void *options, struct uva_window *window,
-                           struct uva_error *error)
-{
-    return uva__options_are_clear(kind, options)
-               ? uva__options_check(kind, options, window, error)
-               : reserved_fail(kind, error);
 }
 
 void uva__options_free_ctx(const struct uva__options_kind *kind,

@@ -61,14 +61,8 @@ const void *uva__options_or_zeroes(const void *options);
 bool uva__options_are_clear(const struct uva__options_kind *kind,
                             const void *options);
 
-/* Checks the other members, and completes the window (NULL: there is none).
+/* Checks all members, and completes the window (NULL: there is none).
  * 0; EINVAL with `error`. */
-UVA_MUST_CHECK int uva__options_check(const struct uva__options_kind *kind,
-                                      const void *options,
-                                      struct uva_window *window,
-                                      struct uva_error *error);
-
-/* As that, after a check of the reserved members. */
 UVA_MUST_CHECK int uva__options_check_all(const struct uva__options_kind *kind,
                                           const void *options,
                                           struct uva_window *window,
