@@ -451,8 +451,8 @@ void uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
 {
     struct uva__producer *producer = proxy->producer;
 
-    proxy->to =
-        uva__check_hop_handler(producer->source->label, "drive", proxy->to);
+    proxy->to = uva__check_hop_handler(producer->source->label, "drive",
+                                       proxy->to, false);
     proxy->to->producer = &producer->abi; /* before the job starts */
     uva__inlet_begin_last(&proxy->inlet, hooks, proxy->ctx);
 }

@@ -62,7 +62,7 @@ static int starter_call(struct uva__foreign *f, struct uva_error *error)
     if (code != 0)
         return uva_error_set(error, code,
                              "from_async: no thread to start the producer on");
-    handler = uva__check_hop_foreign(f->source.label, "from_async", &f->handler,
+    handler = uva__check_hop_handler(f->source.label, "from_async", &f->handler,
                                      f->options.printed_layout);
     if (handler != &f->handler)
         f->options.printed_layout = false;

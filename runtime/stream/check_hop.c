@@ -146,13 +146,6 @@ static void checked_fail(struct uva__label *label, const char *name,
 
 struct ArrowAsyncDeviceStreamHandler *
 uva__check_hop_handler(struct uva__label *label, const char *name,
-                       struct ArrowAsyncDeviceStreamHandler *handler)
-{
-    return uva__check_hop_foreign(label, name, handler, false);
-}
-
-struct ArrowAsyncDeviceStreamHandler *
-uva__check_hop_foreign(struct uva__label *label, const char *name,
                        struct ArrowAsyncDeviceStreamHandler *handler,
                        bool printed_layout)
 {

@@ -15,16 +15,11 @@ UVA_MUST_CHECK int uva__check_hop_ensure(struct uva__rt *rt);
 /* Gives the handler that a producer shall drive in place of `handler` (borrows,
  * until its release returns): a check in front of it, or `handler` itself if
  * the checker is off. Without memory it goes unchecked, which is logged.
- * Reports are about `name`, a part of the stream with that label.
- * Thread: any, after uva__check_hop_ensure() has succeeded. */
+ * Reports are about `name`, a part of the stream with that label. A foreign
+ * producer may have the layout that the document prints; a check shows the
+ * released one. Thread: any, after uva__check_hop_ensure() has succeeded. */
 struct ArrowAsyncDeviceStreamHandler *
 uva__check_hop_handler(struct uva__label *label, const char *name,
-                       struct ArrowAsyncDeviceStreamHandler *handler);
-
-/* As above, for a foreign producer with the layout that the document prints, or
- * the released one. A check shows the released layout in place of both. */
-struct ArrowAsyncDeviceStreamHandler *
-uva__check_hop_foreign(struct uva__label *label, const char *name,
                        struct ArrowAsyncDeviceStreamHandler *handler,
                        bool printed_layout);
 

@@ -235,8 +235,8 @@ void uva__producer_begin_driving(struct uva__producer *p,
         hooks = &none;
     uva__producer_state_init(&p->loop->state, p->loop->limit);
     if (!hooks->relayed)
-        handler =
-            uva__check_hop_handler(p->source->label, p->source->name, handler);
+        handler = uva__check_hop_handler(p->source->label, p->source->name,
+                                         handler, false);
     p->loop->hooks = hooks;
     p->loop->hooks_ctx = ctx;
     p->loop->to_foreign = hooks->foreign && !hooks->relayed;
