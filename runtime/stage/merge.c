@@ -221,7 +221,7 @@ static void input_news(struct uva__inlet *inlet)
     const struct uva__source *source = &input_at(inlet)->merge->source;
 
     if (!source->stopped)
-        uva__producer_wake_once(source->producer);
+        uva__producer_wake(source->producer);
 }
 
 static void input_released(struct uva__inlet *inlet)

@@ -117,7 +117,7 @@ static void stage_news(struct uva__inlet *inlet)
     const struct uva__source *source = &stage_of(inlet)->source;
 
     if (!source->stopped)
-        uva__producer_wake_once(source->producer);
+        uva__producer_wake(source->producer);
 }
 
 static void stage_released(struct uva__inlet *inlet)

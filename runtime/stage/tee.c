@@ -446,7 +446,7 @@ static void tee_news(struct uva__inlet *inlet)
 
     for (b = tee_at(inlet)->branches; b != NULL; b = b->next)
         if (b->started && !b->source.stopped)
-            uva__producer_wake_once(b->source.producer);
+            uva__producer_wake(b->source.producer);
 }
 
 static void tee_released(struct uva__inlet *inlet)

@@ -386,24 +386,18 @@ static void producer_count_task(struct uva__producer *p,
     uva__counter_add(&meter->rows, task->array.array.length);
 }
 
-static inline int producer_offer(struct uva__producer *p,
-                                 struct uva__task *task)
+static int producer_offer(struct uva__producer *p, struct uva__task *task)
 {
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
     struct ArrowAsyncTask offered;
-
-    uva__task_offer(task, p->loop->to_foreign, &offered);
-    return handler->on_next_task(handler, &offered, task->info.metadata.block);
-}
-
-__attribute__((noinline)) static int
-producer_offer_observed(struct uva__producer *p, struct uva__task *task)
-{
     int code;
 
-    uva__observe_task(p, task);
-    code = producer_offer(p, task);
-    uva__observe_offered(p);
+    if (p->observed != 0)
+        uva__observe_task(p, task);
+    uva__task_offer(task, p->loop->to_foreign, &offered);
+    code = handler->on_next_task(handler, &offered, task->info.metadata.block);
+    if (p->observed != 0)
+        uva__observe_offered(p);
     return code;
 }
 
@@ -423,8 +417,7 @@ static inline int producer_move_task(struct uva__producer *p)
         uva__slots_put_task(p->rt, task, false);
         return 0;
     }
-    code = p->observed == 0 ? producer_offer(p, task)
-                            : producer_offer_observed(p, task);
+    code = producer_offer(p, task);
     if (code != 0)
         (void)uva__task_revoke(task); /* Clauses: LC-18, LC-19, G-18. */
     if (uva__task_state(task) == UVA__TASK_DONE) {

@@ -161,14 +161,6 @@ void uva__producer_need(struct uva__producer *producer);
  * Thread: any that holds a reference. */
 void uva__producer_wake(struct uva__producer *producer);
 
-/* As uva__producer_wake(), for a caller that wakes it for every batch: a run
- * may be queued already. Thread: loop. */
-static inline void uva__producer_wake_once(struct uva__producer *producer)
-{
-    if (!producer->wakeup.queued)
-        uva__producer_wake(producer);
-}
-
 /* Runs the producer at once, unless a run is queued already. For the
  * wake-up of its source, which has no other work for it; the producer may be
  * gone afterwards. Thread: loop, inside a wake-up that is not its own. */
