@@ -79,11 +79,9 @@ static void wait_over(struct uva_watch *watch)
     waits_end_job(w);
 }
 
-/* Makes the wait of a batch. False: the batch has failed, as there is no memory
- * or the runtime is closing. */
-static bool wait_prepare(struct uva__ordered_waits *w,
-                         struct uva__pending_batch *wait,
-                         const struct uva_device_event *event)
+bool uva__pending_batch_prepare(struct uva__ordered_waits *w,
+                                struct uva__pending_batch *wait,
+                                const struct uva_device_event *event)
 {
     struct uva__rt *rt = w->flight.stage.source.rt;
     const uint64_t limit_ns = (uint64_t)w->timeout_ms * 1000000;
@@ -119,39 +117,6 @@ uva__pending_batch_classify(struct uva__ordered_waits *w,
     if (kind == UVA__EVENT_UNKNOWN)
         uva__pending_batch_fail(w, wait, error.code, &error);
     return kind;
-}
-
-void uva__pending_batch_watch(struct uva__ordered_waits *w,
-                              struct uva__pending_batch *wait,
-                              const struct uva_device_event *event)
-{
-    if (wait_prepare(w, wait, event))
-        uva__event_wait_begin(wait->watch);
-}
-
-void uva__pending_batch_chain(struct uva__ordered_waits *w,
-                              struct uva__pending_batch *wait,
-                              const struct uva_device_event *event,
-                              void *device_stream)
-{
-    if (wait_prepare(w, wait, event)) {
-        wait->watch->chains = true;
-        wait->watch->device_stream = device_stream;
-        uva__event_wait_begin(wait->watch);
-    }
-}
-
-void uva__pending_batch_work(struct uva__ordered_waits *w,
-                             struct uva__pending_batch *wait,
-                             const struct uva_device_event *event,
-                             struct uva__work *work)
-{
-    if (!wait_prepare(w, wait, event)) {
-        work->free(work);
-        return;
-    }
-    wait->watch->work = work;
-    uva__event_wait_begin(wait->watch);
 }
 
 bool uva__ordered_waits_begin_work(struct uva__ordered_waits *w,

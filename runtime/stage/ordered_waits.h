@@ -22,8 +22,8 @@ struct uva__pending_batch {
 
 /* The stage's functions for its batches. */
 struct uva__ordered_waits_ops {
-    /* begins a wait, if one is needed, by uva__pending_batch_watch() or
-     * uva__pending_batch_work(), or calls uva__pending_batch_fail() */
+    /* begins a wait, if one is needed, by uva__pending_batch_prepare(), or
+     * calls uva__pending_batch_fail() */
     void (*begin)(struct uva__ordered_waits *waits,
                   struct uva__pending_batch *wait);
     /* the wait is over; `error` has code 0 if it succeeded. May call
@@ -97,23 +97,13 @@ uva__pending_batch_classify(struct uva__ordered_waits *waits,
                             struct uva__pending_batch *wait,
                             const struct uva_device_event *event);
 
-/* Begins to wait for `event` of a batch. */
-void uva__pending_batch_watch(struct uva__ordered_waits *waits,
-                              struct uva__pending_batch *wait,
-                              const struct uva_device_event *event);
-
-/* Has `device_stream` wait for `event` of a batch, on the device. */
-void uva__pending_batch_chain(struct uva__ordered_waits *waits,
-                              struct uva__pending_batch *wait,
-                              const struct uva_device_event *event,
-                              void *device_stream);
-
-/* Begins `work` of several steps (takes it), and waits until it is complete;
- * `event` is the event of its first step. */
-void uva__pending_batch_work(struct uva__ordered_waits *waits,
-                             struct uva__pending_batch *wait,
-                             const struct uva_device_event *event,
-                             struct uva__work *work);
+/* Makes the watch of a batch, for `event`, which the caller completes and
+ * passes to uva__event_wait_begin(). False: the batch has failed, as there is
+ * no memory or the runtime is closing. */
+UVA_MUST_CHECK bool
+uva__pending_batch_prepare(struct uva__ordered_waits *waits,
+                           struct uva__pending_batch *wait,
+                           const struct uva_device_event *event);
 
 /* Counts work that goes on after its batch was passed on: the batch takes room
  * of the window until uva__ordered_waits_end_work(), which is called once.

@@ -28,20 +28,20 @@ static void ready_watch(struct ready *r, struct uva__pending_batch *wait,
                         const struct uva_device_event *event)
 {
     struct uva_error error;
-    int code;
+    const bool chains = r->options.wait == UVA_WAIT_STREAM;
+    int code = EAGAIN;
 
-    if (r->options.wait == UVA_WAIT_STREAM) {
-        uva__pending_batch_chain(&r->waits, wait, event,
-                                 r->options.device_stream);
-        return;
-    }
-    code = uva__event_wait_peek(r->waits.devices, event, &error);
-    if (code == EAGAIN)
-        uva__pending_batch_watch(&r->waits, wait, event);
-    else if (code == 0)
+    if (!chains)
+        code = uva__event_wait_peek(r->waits.devices, event, &error);
+    if (code == 0) {
         uva__pending_batch_array(wait)->sync_event = NULL;
-    else
+    } else if (code != EAGAIN) {
         uva__pending_batch_fail(&r->waits, wait, code, &error);
+    } else if (uva__pending_batch_prepare(&r->waits, wait, event)) {
+        wait->watch->chains = chains;
+        wait->watch->device_stream = r->options.device_stream;
+        uva__event_wait_begin(wait->watch);
+    }
 }
 
 static void ready_begin(struct uva__ordered_waits *waits,

@@ -39,6 +39,7 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
     struct uva__ordered_waits *waits = &t->waits;
     struct uva_device_event event;
     struct uva__copy *copy;
+    struct uva__work *work;
     struct uva_error error;
     int64_t bytes;
     int code = uva__layout_copied(&t->schema, uva__pending_batch_array(wait),
@@ -58,7 +59,13 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
                                        uva__ordered_waits_end_work, waits,
                                        wait->batch.slot->info.bytes});
     event = uva__copy_event(copy);
-    uva__pending_batch_work(waits, wait, &event, uva__copy_work(copy));
+    work = uva__copy_work(copy);
+    if (uva__pending_batch_prepare(waits, wait, &event)) {
+        wait->watch->work = work;
+        uva__event_wait_begin(wait->watch);
+    } else {
+        work->free(work);
+    }
 }
 
 /* Waits for the event of a batch that the host can read without a copy. */
@@ -71,8 +78,9 @@ static void transfer_wait(struct transfer *t, struct uva__pending_batch *wait)
     if (kind == UVA__EVENT_NONE)
         uva__pending_batch_retype(wait, t->target.device_type,
                                   t->target.device_id);
-    else if (kind == UVA__EVENT_WAIT)
-        uva__pending_batch_watch(&t->waits, wait, &event);
+    else if (kind == UVA__EVENT_WAIT &&
+             uva__pending_batch_prepare(&t->waits, wait, &event))
+        uva__event_wait_begin(wait->watch);
 }
 
 static void transfer_begin(struct uva__ordered_waits *waits,

@@ -426,10 +426,11 @@ static void batch_begin(struct uva__ordered_waits *waits,
 {
     const struct uva_device_event event = uva__pending_batch_event(wait);
 
-    if (kind == CHAINS)
-        uva__pending_batch_chain(waits, wait, &event, &world);
-    else
-        uva__pending_batch_watch(waits, wait, &event);
+    if (!uva__pending_batch_prepare(waits, wait, &event))
+        sim_fail("a batch has failed");
+    wait->watch->chains = kind == CHAINS;
+    wait->watch->device_stream = &world;
+    uva__event_wait_begin(wait->watch);
 }
 
 static void batch_over(struct uva__ordered_waits *waits,
