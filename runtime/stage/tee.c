@@ -5,24 +5,22 @@
  * queued, and counted, once for all branches.
  *
  * Happy path:  the first branch starts, and with it the inlet -> (request to
- *              the producer above, its task, which is extracted and shared -> a
- *              part is queued at each branch -> the producer below takes it)*
+ *              the producer above, its task, which is extracted -> a slot
+ *              of each branch shares its data -> the producer below takes it)*
  *              -> the end, which each branch passes on.
  *
  * Failures:    the producer above: each branch passes the failure on, after its
  *              queued batches. A branch that is too slow, or that gets no
- *              memory for its part: it alone.
+ *              memory for its slot: it alone.
  *
- * On cancel:   of a branch: its parts are released, and the other branches go
+ * On cancel:   of a branch: its batches are released, and the other branches go
  *              on. When the last one is closed, the producer above is
  *              cancelled. A branch that was not started is closed by the thread
  *              that releases its stream, through a wake-up, or by the close of
  *              the runtime. */
 
-#include <assert.h>
 #include <errno.h>
 
-#include "arrow/batch_info.h"
 #include "arrow/share.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
@@ -30,28 +28,13 @@
 #include "stage/stage.h"
 #include "stream/inlet.h"
 #include "stream/options.h"
+#include "stream/slots.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-struct record;
 struct tee;
-
-/* A batch in the queue of one branch. */
-struct part {
-    struct uva__link link;
-    struct record *record; /* borrows: it is in there */
-    struct uva__loose_batch batch;
-};
-
-/* A batch, with a part for each branch. */
-struct record {
-    struct uva__link link; /* while no branch holds a part */
-    int64_t holders;       /* branches that hold their part */
-    int64_t bytes;         /* counted once for all branches */
-    struct part parts[];   /* by the number of the branch */
-};
 
 struct branch {
     struct uva__source source; /* first */
@@ -59,17 +42,12 @@ struct branch {
     struct branch *next;       /* owns: the next one, in order */
     size_t number;             /* from 0; 0 is the first branch */
     enum uva_slow slow;
-    struct uva_window window;  /* with its defaults filled in */
     struct uva__atomic64 left; /* 1: released unstarted; any thread */
 
-    /* the loop thread's alone, but for `started`, which the thread that
-     * releases the stream reads */
-    bool started;                /* its stream was */
-    bool asked;                  /* a batch has been requested */
+    /* the loop thread's alone */
     bool closed;                 /* it takes no more batches */
-    struct uva__list parts;      /* in order */
-    int64_t held;                /* number of parts */
-    int64_t bytes;               /* in them */
+    struct uva__intake in;       /* requested by the tee for all branches */
+    struct uva__kept kept;       /* batches, which share their data */
     int64_t demand;              /* as of the last pull */
     struct uva__failure failure; /* its own; code 0: no failure */
 };
@@ -88,13 +66,6 @@ struct tee {
     bool started;              /* no branch is added any more */
 
     /* the loop thread's alone */
-    struct uva__list free;       /* records that are not in use */
-    int64_t bytes;               /* in records that are in use */
-    int64_t largest;             /* bytes of the largest batch so far;
-                                    INT64_MAX until one has come, so that
-                                    one is requested first */
-    int64_t requested;           /* batches requested that have not come */
-    bool known;                  /* the schema is */
     struct ArrowSchema schema;   /* owns */
     struct uva__metadata about;  /* owns: metadata of the producer above */
     ArrowDeviceType device_type; /* known with the schema */
@@ -117,116 +88,66 @@ static const struct uva_allocator *allocator_of(const struct tee *t)
 
 /* ---- batches ------------------------------------------------------------ */
 
-static size_t record_size(const struct tee *t)
+static struct uva__task *branch_pop(struct branch *b)
 {
-    return sizeof(struct record) + t->count * sizeof(struct part);
+    struct uva__task *slot = uva__kept_pop(&b->kept);
+
+    if (slot != NULL)
+        uva__intake_leave(&b->in, slot->info.bytes);
+    return slot;
 }
 
-/* Gives a record that is not in use; NULL without memory. */
-static struct record *record_get(struct tee *t)
+/* Discards the batch of a slot. Any thread, as a branch that was not started
+ * may outlive the loop. */
+static void slot_drop(struct uva__rt *rt, struct uva__task *slot)
 {
-    struct uva__link *link = uva__list_pop(&t->free);
-    struct record *record;
+    struct uva__list one = {0};
 
-    if (link != NULL)
-        return uva__container_of(link, struct record, link);
-    record = uva__memory_new(allocator_of(t), record_size(t));
-    for (size_t i = 0; record != NULL && i < t->count; i++)
-        record->parts[i].record = record;
-    return record;
+    uva_array_release(&slot->array);
+    uva__task_clear(slot, &rt->allocator);
+    uva__list_push(&one, &slot->link);
+    uva__slots_return_tasks(rt, &one);
 }
 
-static void record_put(struct tee *t, struct record *record)
+/* Drops the oldest batch; false: there is none. */
+static bool branch_drop(struct branch *b)
 {
-    uva__list_push(&t->free, &record->link);
-}
+    struct uva__task *slot = branch_pop(b);
 
-/* Queues the part of the branch, which takes `array`. */
-static int part_push(struct branch *b, struct record *record,
-                     const struct uva__batch_info *info, const char *metadata,
-                     struct ArrowDeviceArray *array)
-{
-    struct part *part = &record->parts[b->number];
-    struct uva__loose_batch *batch = &part->batch;
-
-    batch->info = *info;
-    if (uva__metadata_copy(allocator_of(b->tee), metadata,
-                           &batch->info.metadata) == ENOMEM) {
-        uva_array_release(array);
-        return ENOMEM;
-    }
-    uva_array_move(array, &batch->array);
-    uva__list_push(&b->parts, &part->link);
-    b->held++;
-    b->bytes += info->bytes;
-    record->holders++;
-    return 0;
-}
-
-/* Takes the oldest part off the queue, which is not empty. Its data and
- * metadata are the caller's; after that it is free. */
-static struct part *part_pop(struct branch *b)
-{
-    struct part *part = uva__container_of(b->parts.head, struct part, link);
-
-    uva__list_remove_first(&b->parts, &part->link);
-    b->held--;
-    b->bytes -= part->batch.info.bytes;
-    return part;
-}
-
-static void part_put(struct tee *t, struct part *part)
-{
-    struct record *record = part->record;
-
-    uva__metadata_fini(&part->batch.info.metadata, allocator_of(t), NULL);
-    if (--record->holders > 0)
-        return;
-    t->bytes -= record->bytes;
-    record_put(t, record);
-}
-
-/* Drops the oldest batch of the queue; false: it is empty. */
-static bool part_drop(struct branch *b)
-{
-    struct part *part;
-
-    if (uva__list_is_empty(&b->parts))
+    if (slot == NULL)
         return false;
-    part = part_pop(b);
-    uva_array_release(&part->batch.array);
-    part_put(b->tee, part);
+    slot_drop(b->source.rt, slot);
     return true;
 }
 
-/* How many batches count as held by the stream: while the memory of the runtime
- * is used up, its source is refused another one unless that is 0. A branch that
- * may lose batches does not hold up a waiting branch, or an empty one. */
-static int64_t tee_held(const struct tee *t)
+/* States the batches that the stream holds: while the memory of the runtime is
+ * used up, its source is refused another one unless their number is 0. A branch
+ * that may lose batches does not hold up a waiting branch, or an empty one. The
+ * branches hold the same batches, from the latest one back, and the longest
+ * queue counts; those of closed branches count beside it. */
+static void tee_account(struct tee *t)
 {
-    int64_t most = 0, least = INT64_MAX;
+    int64_t most = 0, least = INT64_MAX, bytes = 0, apart = 0;
     const struct branch *b;
     bool waits = false;
 
+    if (t->share.account == NULL)
+        return;
     for (b = t->branches; b != NULL; b = b->next) {
-        if (b->closed)
-            continue;
-        if (b->slow != UVA_SLOW_WAIT) {
-            least = b->held < least ? b->held : least;
+        if (b->closed) {
+            apart += b->in.bytes;
             continue;
         }
+        bytes = b->in.bytes > bytes ? b->in.bytes : bytes;
+        least = b->in.held < least ? b->in.held : least;
+        if (b->slow != UVA_SLOW_WAIT)
+            continue;
         waits = true;
-        most = b->held > most ? b->held : most;
+        most = b->in.held > most ? b->in.held : most;
     }
-    if (waits)
-        return most;
-    return least != INT64_MAX ? least : 0;
-}
-
-static void tee_account(struct tee *t)
-{
-    if (t->share.account != NULL)
-        uva__share_hold(&t->share, tee_held(t), t->bytes);
+    if (!waits && least != INT64_MAX)
+        most = least;
+    uva__share_hold(&t->share, most, bytes + apart);
 }
 
 /* ---- branches ----------------------------------------------------------- */
@@ -252,15 +173,17 @@ static void branch_fail(struct branch *b, int code, const char *text)
 /* Whether another batch fits; one always does. */
 static bool branch_has_room(const struct branch *b)
 {
-    return b->held == 0 ||
-           (b->held < b->window.batches && b->bytes < b->window.bytes);
+    const struct uva__intake *in = &b->in;
+
+    return in->held == 0 ||
+           (in->held < in->window.batches && in->bytes < in->window.bytes);
 }
 
 /* Makes room by dropping the batches that waited longest. */
 static void branch_drop_old(struct branch *b)
 {
     while (!branch_has_room(b)) {
-        (void)part_drop(b);
+        (void)branch_drop(b);
         uva__meter_drop(b->source.meter, 1);
     }
 }
@@ -287,19 +210,19 @@ static bool branch_admits(struct branch *b)
 }
 
 /* How much more the branch takes: while it has requested something, as much as
- * is worth a request; or, with `all`, as much as there is room for. */
+ * is worth a request; or, with `all`, as much as there is room for. One batch
+ * is requested first, to know a size. */
 static int64_t branch_room(const struct branch *b, bool all)
 {
-    const struct tee *t = b->tee;
-    const int64_t used = b->held + t->requested;
-    int64_t room = uva__window_room(&b->window, b->demand, used);
+    const struct uva__intake *in = &b->in;
+    const int64_t used = in->held + in->requested;
+    int64_t room = uva__window_room(&in->window, b->demand, used);
 
     if (all)
-        room = uva__window_allowed(&b->window, b->demand) - used;
-    else if (!b->asked)
+        room = uva__window_allowed(&in->window, b->demand) - used;
+    else if (!in->started)
         return 0;
-    return uva__window_fit(&b->window, room, b->bytes, t->requested,
-                           t->largest);
+    return uva__intake_fit(in, room, in->requested, 1);
 }
 
 /* Requests the batches of the fastest branch, as far as the waiting branches
@@ -307,9 +230,9 @@ static int64_t branch_room(const struct branch *b, bool all)
 static void tee_request(struct tee *t)
 {
     int64_t wanted = 0, most = INT64_MAX, room;
-    const struct branch *b;
+    struct branch *b;
 
-    if (!t->known || t->inlet.state != UVA__INLET_RUNNING)
+    if (!uva__inlet_is_open(&t->inlet))
         return;
     for (b = t->branches; b != NULL; b = b->next) {
         if (b->closed)
@@ -323,14 +246,15 @@ static void tee_request(struct tee *t)
     wanted = wanted < most ? wanted : most;
     if (wanted <= 0)
         return;
-    t->requested += wanted;
+    for (b = t->branches; b != NULL; b = b->next)
+        b->in.requested += wanted;
     uva__inlet_request(&t->inlet, wanted);
 }
 
 /* Closes a branch, and drops its batches. */
 static void branch_end(struct branch *b)
 {
-    while (part_drop(b))
+    while (branch_drop(b))
         ;
     branch_close(b);
 }
@@ -342,7 +266,7 @@ static void tee_end_unstarted(struct tee *t, bool all)
     struct branch *b;
 
     for (b = t->branches; b != NULL; b = b->next)
-        if (!b->started && (all || uva__atomic64_load(&b->left) != 0))
+        if (!b->source.started && (all || uva__atomic64_load(&b->left) != 0))
             branch_end(b);
     tee_account(t);
     tee_request(t);
@@ -362,34 +286,43 @@ static int tee_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
         return ENOMEM;
     uva_schema_move(schema, &t->schema);
     t->device_type = above->device_type;
-    t->known = true;
     return 0;
 }
 
-/* Gives the branch its part, which shares the data with up to `others`; 0: it
- * is the last one. */
-static void branch_give(struct branch *b, struct record *record,
-                        const struct uva__batch_info *info,
-                        const char *metadata, struct ArrowDeviceArray *array,
-                        struct uva__share_room *room, int64_t others)
+/* Gives the branch the batch, in a slot that it takes. */
+static void branch_put(struct branch *b, struct uva__task *slot)
 {
-    struct ArrowDeviceArray own;
-    int code = 0;
-
-    if (others == 0)
-        uva_array_move(array, &own);
-    else
-        code = uva__share_more(allocator_of(b->tee), room, array, others, &own);
-    if (code == 0)
-        code = part_push(b, record, info, metadata, &own);
-    if (code != 0)
-        branch_fail(b, code, "a batch cannot be shared");
+    uva__intake_put(&b->in, slot->info.bytes);
+    uva__kept_push(&b->kept, slot);
 }
 
-/* Shares the batch, which it takes, between the branches that take it. */
-static void tee_share(struct tee *t, struct record *record,
-                      const struct uva__batch_info *info, const char *metadata,
-                      struct ArrowDeviceArray *array)
+/* Gives the branch a batch that shares the data of `from` with up to `others`.
+ */
+static void branch_share(struct branch *b, struct uva__task *from,
+                         struct uva__share_room *room, int64_t others)
+{
+    struct uva__rt *rt = b->tee->rt;
+    struct uva__task *slot =
+        uva__slots_new_task(rt, NULL, from->info.metadata.block);
+    int code = ENOMEM;
+
+    if (slot != NULL)
+        code = uva__share_more(&rt->allocator, room, &from->array, others,
+                               &slot->array);
+    if (code != 0) {
+        if (slot != NULL)
+            uva__slots_end_task(rt, NULL, slot);
+        branch_fail(b, code, "a batch cannot be shared");
+        return;
+    }
+    slot->info.ordinal = from->info.ordinal;
+    slot->info.bytes = from->info.bytes;
+    branch_put(b, slot);
+}
+
+/* Shares the batch in a slot, which it takes, between the branches that take
+ * it. */
+static void tee_share(struct tee *t, struct uva__task *slot)
 {
     const int64_t others = (int64_t)t->open - 1;
     struct uva__share_room room = {0};
@@ -399,44 +332,31 @@ static void tee_share(struct tee *t, struct record *record,
         if (!branch_admits(b))
             continue;
         if (before != NULL)
-            branch_give(before, record, info, metadata, array, &room, others);
+            branch_share(before, slot, &room, others);
         before = b;
     }
     if (before != NULL)
-        branch_give(before, record, info, metadata, array, &room, 0);
+        branch_put(before, slot);
     else
-        uva_array_release(array);
+        slot_drop(t->rt, slot);
     uva__share_give_up(&room);
-    if (record->holders == 0) {
-        record_put(t, record);
-        return;
-    }
-    record->bytes = info->bytes;
-    t->bytes += info->bytes;
 }
 
 static void tee_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
                      const char *metadata)
 {
     struct tee *t = tee_at(inlet);
-    const struct uva__batch_info info = {.ordinal = uva__task_ordinal(task),
-                                         .bytes = uva__task_bytes(task)};
-    struct record *record = record_get(t);
-    struct ArrowDeviceArray array;
+    struct uva__task *slot =
+        uva__kept_take_in(inlet, NULL, task, metadata, UVA__KEPT_BATCH);
+    struct branch *b;
 
-    t->requested--;
-    assert(t->requested >= 0);
-    if (record == NULL) {
-        uva__task_drop(task);
-        uva__inlet_lose(inlet);
-        return;
+    for (b = t->branches; b != NULL; b = b->next) {
+        uva__intake_come(&b->in);
+        if (slot != NULL)
+            uva__intake_note_size(&b->in, slot->info.bytes);
     }
-    if (info.bytes > t->largest || t->largest == INT64_MAX)
-        t->largest = info.bytes;
-    if (uva__task_extract_first(task, &array) == 0)
-        tee_share(t, record, &info, metadata, &array);
-    else
-        record_put(t, record); /* the producer above reports why */
+    if (slot != NULL)
+        tee_share(t, slot);
     tee_account(t);
 }
 
@@ -445,7 +365,7 @@ static void tee_news(struct uva__inlet *inlet)
     struct branch *b;
 
     for (b = tee_at(inlet)->branches; b != NULL; b = b->next)
-        if (b->started && !b->source.stopped)
+        if (b->source.started && !b->source.stopped)
             uva__producer_wake(b->source.producer);
 }
 
@@ -494,7 +414,6 @@ static void branch_start(struct uva__source *source)
 {
     struct branch *b = branch_at(source);
 
-    b->started = true;
     if (!b->tee->started)
         tee_start(b->tee, source->producer);
     else if (!source->producer->loop->ahead)
@@ -507,7 +426,7 @@ static void branch_take_schema(struct branch *b)
     struct uva__source *source = &b->source;
     struct tee *t = b->tee;
 
-    if (source->schema_known || !t->known)
+    if (source->schema_known || !t->inlet.known)
         return;
     if (uva__structs_copy_schema(allocator_of(t), &t->schema,
                                  &source->schema) != 0 ||
@@ -543,28 +462,22 @@ static void branch_pull(struct uva__source *source, int64_t demand)
     struct branch *b = branch_at(source);
 
     b->demand = demand;
-    b->asked = b->asked || demand > 0;
+    b->in.started = b->in.started || demand > 0;
     branch_take_schema(b);
     branch_conclude(b);
-    source->ready = b->held;
-    uva__meter_hold(source->meter, b->held, b->bytes);
+    source->ready = b->in.held;
+    uva__meter_hold(source->meter, b->in.held, b->in.bytes);
     tee_account(b->tee);
     tee_request(b->tee);
 }
 
 static struct uva__task *branch_take(struct uva__source *source)
 {
-    struct branch *b = branch_at(source);
-    struct uva__task *task = uva__producer_take_task(source->producer);
-    struct part *part;
+    struct uva__task *slot = branch_pop(branch_at(source));
 
-    if (task == NULL)
-        return NULL;
-    part = part_pop(b);
+    slot->producer = source->producer;
     source->ready--;
-    uva__task_fill_loose(task, &part->batch);
-    part_put(b->tee, part);
-    return task;
+    return slot;
 }
 
 /* The stop of the last branch waits if a stage above uses the consumer's device
@@ -590,7 +503,7 @@ static void branch_leave(struct uva__source *source)
     struct tee *t = b->tee;
     bool wakes;
 
-    if (!b->started) {
+    if (!b->source.started) {
         uva__lock_take(&t->lock);
         uva__atomic64_store(&b->left, 1);
         wakes = t->started;
@@ -630,7 +543,7 @@ static bool tee_on_wakeup(struct uva__wakeup *wakeup)
 
 static void branch_free(struct branch *b, const struct uva_allocator *allocator)
 {
-    while (part_drop(b)) /* it was not started before the runtime closed */
+    while (branch_drop(b)) /* it was not started before the runtime closed */
         ;
     uva__failure_fini(&b->failure, allocator);
     uva__source_fini(&b->source);
@@ -641,7 +554,6 @@ static void tee_free(struct uva__wakeup *wakeup)
 {
     struct tee *t = uva__container_of(wakeup, struct tee, wakeup);
     struct uva__rt *rt = t->rt;
-    struct uva__link *link;
     struct branch *b;
 
     uva__inlet_close(&t->inlet);
@@ -649,10 +561,6 @@ static void tee_free(struct uva__wakeup *wakeup)
         t->branches = b->next;
         branch_free(b, &rt->allocator);
     }
-    while ((link = uva__list_pop(&t->free)) != NULL)
-        uva__memory_free(&rt->allocator,
-                         uva__container_of(link, struct record, link),
-                         record_size(t));
     uva__inlet_fini(&t->inlet);
     uva__metadata_fini(&t->about, &rt->allocator, NULL);
     uva_schema_release(&t->schema);
@@ -681,7 +589,7 @@ static struct branch *branch_new(const struct uva__source *like,
     uva__share_join(&b->source.share, &like->share);
     b->source.device_type = like->device_type;
     b->slow = setup->slow;
-    b->window = setup->window;
+    uva__intake_init(&b->in, &setup->window);
     return b;
 }
 
@@ -725,7 +633,6 @@ static struct uva__source *tee_make(struct uva__producer *above,
     }
     uva__inlet_init(&t->inlet, &inlet_ops, above);
     t->rt = uva__rt_acquire(above->rt);
-    t->largest = INT64_MAX;
     uva__share_join(&t->share, &above->source->share);
     b->source.label = uva__label_acquire(above->source->label);
     b->source.label->shared = true;
