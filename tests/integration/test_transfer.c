@@ -4,6 +4,7 @@
  * ended. */
 #include <check.h>
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <string.h>
 
@@ -437,6 +438,8 @@ static struct {
     atomic_long used; /* the stream: counts its uses */
     atomic_bool held; /* the driver stays inside its call */
     atomic_bool inside;
+    atomic_long entered; /* calls of the driver */
+    atomic_long allowed; /* of these, may go on */
 } queue;
 
 static void queue_hold(void *ctx)
@@ -556,6 +559,80 @@ START_TEST(a_stream_ends_while_its_copies_go_on)
 }
 END_TEST
 
+/* Each call of the driver goes on once it is allowed, in order. */
+static void queue_step(void *ctx)
+{
+    const long call = atomic_fetch_add(&queue.entered, 1) + 1;
+
+    (void)ctx;
+    while (atomic_load(&queue.allowed) < call)
+        (void)sched_yield();
+}
+
+static struct uva_stream *again(void *ctx, const struct uva_outcome *failed,
+                                int32_t attempt, int64_t passed, int64_t rows)
+{
+    struct uva_stream *made = fixture_arrays(&f, NULL, 0);
+
+    (void)passed;
+    (void)rows;
+    ck_assert_int_eq(failed->error.code, EIO);
+    ck_assert_int_eq(attempt, 1);
+    ck_assert_int_eq(atomic_load(&queue.allowed), LONG_MAX);
+    ++*(int *)ctx;
+    ck_assert_int_eq(uva_stream_transfer(made, &there), 0);
+    return made;
+}
+
+static enum uva_waiting waiting_of(const char *name)
+{
+    struct uva_stage_stats stages[16];
+    size_t count = 16;
+
+    ck_assert_int_eq(uva_stream_get_stats(f.stream, stages, &count), 0);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(stages[i].name, name) == 0)
+            return stages[i].waiting;
+    ck_abort_msg("no stage %s", name);
+}
+
+/* The first copy fails while the driver is inside the second one, so that the
+ * failure comes to the retry before the release of its handler. */
+START_TEST(a_retry_waits_for_the_driver_to_leave_the_callers_stream)
+{
+    const struct uva_throttle often = {.batches_per_s = 1000000000};
+    int asked = 0;
+    const struct uva_retry retry = {
+        .again = again, .ctx = &asked, .delay_ms = 1, .delay_max_ms = 1};
+
+    queue_open(9);
+    f.device.chaining = queue_step;
+    f.device.copy_fails_at = 1;
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &on_queue), 0);
+    ck_assert_int_eq(uva_stream_throttle(f.stream, &often), 0);
+    ck_assert_int_eq(uva_stream_retry(f.stream, &retry), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
+    fixture_start(&f);
+    while (atomic_load(&queue.entered) == 0)
+        loop_settle(&f.loop);
+    for (int i = 0; i < 20; i++) /* time for the other copies to be begun */
+        loop_settle(&f.loop);
+    atomic_store(&queue.allowed, 1);
+    while (atomic_load(&queue.entered) == 1)
+        (void)sched_yield();
+    for (int i = 0; i < 20; i++)
+        loop_settle(&f.loop);
+    ck_assert_int_ne(waiting_of("retry"), UVA_WAITING_TIME);
+    ck_assert_int_eq(asked, 0);
+    atomic_store(&queue.allowed, LONG_MAX);
+    ck_assert_int_eq(fixture_await(&f), 0);
+    ck_assert_int_eq(asked, 1);
+    ck_assert_int_eq(f.got.batches, 0);
+    fixture_close(&f);
+}
+END_TEST
+
 /* Returns metadata too long to be stored beside a task. */
 static const char *long_metadata(void)
 {
@@ -611,7 +688,8 @@ static void add_tests(TCase *tc)
               an_array_keeps_the_allocator_of_its_memory, NULL);
     suite_add(tc, a_table_without_streams_is_told_so,
               a_stream_ends_when_the_driver_leaves_the_callers_stream,
-              a_stream_ends_while_its_copies_go_on, NULL);
+              a_stream_ends_while_its_copies_go_on,
+              a_retry_waits_for_the_driver_to_leave_the_callers_stream, NULL);
     tcase_add_loop_test(tc, copies_are_queued_on_the_callers_stream, 0, 2);
     tcase_add_loop_test(tc, an_allocator_replaces_that_of_the_table, 0, 2);
     tcase_add_loop_test(tc, an_allocator_without_memory_ends_the_stream, 0, 3);
