@@ -80,6 +80,8 @@ MAY = {
     "runtime/check/": [*BELOW, "check/"],
     "runtime/stream/": [*BELOW, *LOOP, "observe/", "stream/", "device/event_wait.h",
                         "device/registry.h"],
+    "runtime/stream/event_work.c": [*BELOW, *LOOP, "stream/", "device/driver_gate.h",
+                                    "device/registry.h"],
     "runtime/stream/check_hop.c": [*BELOW, "observe/", "stream/", "check/checked_task.h",
                                    "check/handler_check.h",
                                    "check/breach_text.h"],

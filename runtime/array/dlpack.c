@@ -90,27 +90,6 @@ static int stream_check(int device_type, int64_t stream,
     return 0;
 }
 
-static int stream_chain_inside(struct uva__devices *devices,
-                               const struct uva_device_event *event,
-                               void *stream, struct uva_error *error)
-{
-    const struct uva__backend *backend;
-    int code = uva__devices_load(devices, event->device_type, error);
-
-    if (code != 0)
-        return code;
-    backend = uva__devices_backend(devices, event->device_type);
-    if (backend->ops->stream_wait == NULL)
-        return uva_error_set(error, ENOTSUP,
-                             "%s: streams of this device cannot be made to "
-                             "wait; wait for the array first",
-                             backend->ops->name);
-    code = backend->ops->stream_wait(backend->state, event, stream, error);
-    return code == 0 ? 0
-                     : uva__backend_failed(
-                           backend, code, "cannot make the stream wait", error);
-}
-
 static int stream_chain(struct uva__devices *devices,
                         const struct uva_device_event *event, void *stream,
                         struct uva_error *error)
@@ -119,7 +98,11 @@ static int stream_chain(struct uva__devices *devices,
 
     if (!uva__driver_gate_enter())
         return uva__driver_gate_refuse(error);
-    code = stream_chain_inside(devices, event, stream, error);
+    code = uva__devices_load(devices, event->device_type, error);
+    if (code == 0)
+        code = uva__backend_chain(
+            uva__devices_backend(devices, event->device_type), event, stream,
+            error);
     uva__driver_gate_leave();
     return code;
 }

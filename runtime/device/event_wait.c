@@ -222,26 +222,6 @@ static int event_wait_arm(struct uva_watch *watch, struct uva_error *error)
                                "cannot wait for the event", error);
 }
 
-/* Makes the consumer's stream wait, on the device. */
-static int event_wait_chain(struct uva_watch *watch, struct uva_error *error)
-{
-    const struct uva_device_ops *ops = watch->backend->ops;
-    int code;
-
-    if (ops->stream_wait == NULL)
-        return uva_error_set(error, ENOTSUP,
-                             "%s: streams of this device cannot be made to "
-                             "wait; use UVA_WAIT_HOST",
-                             ops->name);
-    uva__error_begin(error);
-    code = ops->stream_wait(watch->backend->state, &watch->event,
-                            watch->device_stream, error);
-    return code == 0
-               ? 0
-               : uva__backend_failed(watch->backend, code,
-                                     "cannot make the stream wait", error);
-}
-
 static int event_wait_step(struct uva_watch *watch, struct uva_error *error)
 {
     int code;
@@ -258,7 +238,8 @@ static int event_wait_start(struct uva_watch *watch, struct uva_error *error)
 {
     if (watch->work != NULL)
         return event_wait_step(watch, error);
-    return watch->chains ? event_wait_chain(watch, error)
+    return watch->chains ? uva__backend_chain(watch->backend, &watch->event,
+                                              watch->device_stream, error)
                          : event_wait_arm(watch, error);
 }
 

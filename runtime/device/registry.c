@@ -363,6 +363,26 @@ int uva__backend_record(const struct uva__backend *backend,
                                      "an event could not be recorded", error);
 }
 
+int uva__backend_chain(const struct uva__backend *backend,
+                       const struct uva_device_event *event,
+                       void *device_stream, struct uva_error *error)
+{
+    int code;
+
+    if (backend->ops->stream_wait == NULL)
+        return uva_error_set(error, ENOTSUP,
+                             "%s: streams of this device cannot be made to "
+                             "wait for events; wait on the host "
+                             "(UVA_WAIT_HOST, or uva_array_wait())",
+                             backend->ops->name);
+    uva__error_begin(error);
+    code =
+        backend->ops->stream_wait(backend->state, event, device_stream, error);
+    return code == 0 ? 0
+                     : uva__backend_failed(
+                           backend, code, "cannot make the stream wait", error);
+}
+
 void uva__backend_event_free(const struct uva__backend *backend, void *event)
 {
     if (event == NULL || backend->ops->event_free == NULL ||

@@ -191,6 +191,14 @@ UVA_MUST_CHECK int uva__backend_record(const struct uva__backend *backend,
                                        void *device_stream, void **event_out,
                                        struct uva_error *error);
 
+/* Makes `device_stream` wait for an event, on the device, by a table that is
+ * loaded; the caller is inside the gate of drivers. 0; ENOTSUP if the table has
+ * no such function; or why it has failed. Thread: as its table documents. */
+UVA_MUST_CHECK int uva__backend_chain(const struct uva__backend *backend,
+                                      const struct uva_device_event *event,
+                                      void *device_stream,
+                                      struct uva_error *error);
+
 /* Frees an event of the table; NULL is ignored. Thread: any. */
 void uva__backend_event_free(const struct uva__backend *backend, void *event);
 

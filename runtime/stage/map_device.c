@@ -5,7 +5,7 @@
  * Happy path:  a batch is extracted on the one worker of the stage -> the
  *              stream of the device is made to wait for its event -> the
  *              function queues work there -> an event is recorded after it,
- *              and goes with the result. stage/queued_work.c keeps the arrays
+ *              and goes with the result. stream/event_work.c keeps the arrays
  *              until it is complete.
  *
  * Failures:    the event of a batch, a vendor call, the function. Work that the
@@ -18,11 +18,13 @@
 #include <errno.h>
 
 #include "base/memory.h"
+#include "base/unreachable.h"
 #include "device/driver_gate.h"
-#include "stage/queued_work.h"
+#include "stream/event_work.h"
 #include "stream/options.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
+#include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
 /* The ctx of the map. */
@@ -62,33 +64,37 @@ static int batch_check(struct map_device *m, const struct uva_device_event *in,
     if (code != 0)
         return code;
     *out = uva__devices_backend(m->devices, in->device_type);
-    if ((*out)->ops->record == NULL ||
-        (in->sync_event != NULL && (*out)->ops->stream_wait == NULL))
+    if ((*out)->ops->record == NULL)
         return uva_error_set(error, ENOTSUP,
                              "uva_stream_map_device: %s: events cannot be "
-                             "recorded, or streams cannot be made to wait",
+                             "recorded",
                              (*out)->ops->name);
     return event_check(*out, in, error);
 }
 
-static int batch_await(struct map_device *m, const struct uva_device_event *in,
-                       const struct uva__backend *backend,
-                       struct uva_error *error)
+/* Takes the work, which keeps the input until the event is complete. */
+static int batch_record(struct map_device *m, struct uva__event_work *work,
+                        struct ArrowDeviceArray *out, struct uva_error *error)
 {
-    int code = 0;
+    const int code =
+        uva__event_work_record(work, m->options.device_stream, error);
 
-    if (in->sync_event != NULL)
-        code = backend->ops->stream_wait(backend->state, in,
-                                         m->options.device_stream, error);
-    return code == 0 ? 0
-                     : uva__backend_failed(
-                           backend, code, "cannot make the stream wait", error);
+    if (!uva__rt_job_begin(m->rt))
+        UVA__UNREACHABLE("the batch is extracted in a job");
+    if (code != 0) {
+        uva__event_work_keep(work, out);
+        return code;
+    }
+    if (out->array.release != NULL)
+        uva__event_work_give(work, out);
+    uva__event_work_await(work);
+    return 0;
 }
 
 /* Takes the work. The function may have queued something before it failed. */
 static int batch_queue(struct map_device *m, struct uva_batch *in,
                        struct ArrowDeviceArray *out,
-                       struct uva__queued_work *work, struct uva_error *error)
+                       struct uva__event_work *work, struct uva_error *error)
 {
     const struct uva_device_queue queue = {
         .device_type = in->data.device_type,
@@ -105,29 +111,37 @@ static int batch_queue(struct map_device *m, struct uva_batch *in,
         out->device_type = queue.device_type;
         out->device_id = queue.device_id;
     }
-    recorded =
-        uva__queued_work_begin(work, queue.device_stream, &in->data, out, &why);
+    if (in->data.array.release != NULL)
+        uva_array_move(&in->data, &work->kept);
+    recorded = batch_record(m, work, out, &why);
     if (code == 0 && recorded != 0)
         *error = why;
     return code != 0 ? code : recorded;
 }
 
-/* The context of the stream is current. */
+/* Makes the work before the function is called, which can fail for no lack of
+ * memory after that. The context of the stream is current. */
 static int batch_run(struct map_device *m, struct uva_batch *in,
-                     struct ArrowDeviceArray *out, struct uva__backend *backend,
+                     struct ArrowDeviceArray *out,
+                     const struct uva__backend *backend,
                      struct uva_error *error)
 {
     const struct uva_device_event event = {
         in->data.device_type, in->data.device_id, in->data.sync_event};
-    struct uva__queued_work *work;
-    int code = uva__queued_work_new(m->rt, m->devices, &event, &work, error);
+    struct uva__event_work *work;
+    int code;
 
+    uva__devices_use(m->devices);
+    code = uva__event_work_new(m->rt, m->devices, &in->data, &work, error);
     if (code != 0)
         return code;
-    code = batch_await(m, &event, backend, error);
+    code = uva__event_work_prepare(work, error);
+    if (code == 0 && event.sync_event != NULL)
+        code = uva__backend_chain(backend, &event, m->options.device_stream,
+                                  error);
     if (code == 0)
         return batch_queue(m, in, out, work, error);
-    uva__queued_work_free(work);
+    uva__event_work_free(work);
     return code;
 }
 
