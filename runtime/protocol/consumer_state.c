@@ -16,9 +16,10 @@
  * On cancel:   everything that follows is discarded; errors that come after it
  *              serve as detail only.
  *
- * The states of the consumer in docs/clauses.md: C3 is OPEN with a schema; C5
- * is FAILED, CANCELLED or REJECTED before the producer has called its end; C6
- * is `ended`, C7 `failed`, C8 `released`, C9 `released` without a held task.
+ * The states of the consumer in docs/clauses.md: C3 is an open stream with a
+ * schema; C5 one that has FAILED, or was CANCELLED or REJECTED, before the
+ * producer has called its end; C6 is HEARD_END, C7 HEARD_ERROR, C8
+ * HEARD_RELEASE, C9 the same without a held task.
  *
  * Clauses: ER-13, ER-14. */
 #include "protocol/consumer_state.h"
@@ -106,11 +107,11 @@ consumer_discard(const struct uva__consumer_call *call, const char *clause)
 /* The rule that forbids every call but release by now; NULL if no rule does. */
 static const char *consumer_closed_by(const struct uva__consumer_state *s)
 {
-    if (s->failed)
+    if (s->heard == UVA__HEARD_ERROR)
         return "AH-17";
     if (s->refused != NULL)
         return s->refused;
-    return s->ended ? "AH-11" : NULL;
+    return s->heard == UVA__HEARD_END ? "AH-11" : NULL;
 }
 
 static struct uva__consumer_verdict
@@ -119,9 +120,9 @@ consumer_check_schema(struct uva__consumer_state *s,
 {
     const char *const closed = consumer_closed_by(s);
 
-    if (closed != NULL || s->schema_seen)
+    if (closed != NULL || s->heard == UVA__HEARD_SCHEMA)
         return consumer_refuse(EINVAL, closed != NULL ? closed : "AH-05");
-    s->schema_seen = true;
+    s->heard = UVA__HEARD_SCHEMA;
     if (call->code != 0)
         consumer_settle(s, UVA__CONSUMER_FAILED, call->code);
     if (consumer_is_stopping(s)) { /* the only way to stop before a schema came;
@@ -129,7 +130,6 @@ consumer_check_schema(struct uva__consumer_state *s,
         s->refused = "AH-08";
         return consumer_refuse(s->code, call->clause);
     }
-    s->schema_taken = true;
     return consumer_take(NULL);
 }
 
@@ -148,7 +148,7 @@ static struct uva__consumer_verdict
 consumer_check_stray(struct uva__consumer_state *s,
                      const struct uva__consumer_call *call, const char *closed)
 {
-    if (!s->failed && s->refused == NULL)
+    if (s->heard != UVA__HEARD_ERROR && s->refused == NULL)
         consumer_settle(s, UVA__CONSUMER_FAILED, EPROTO);
     return consumer_discard(call, closed != NULL ? closed : "AH-05");
 }
@@ -160,7 +160,7 @@ consumer_check_task(struct uva__consumer_state *s,
     const char *const closed = consumer_closed_by(s);
     const char *clause;
 
-    if (closed != NULL || !s->schema_seen)
+    if (closed != NULL || s->heard == UVA__HEARD_NOTHING)
         return consumer_check_stray(s, call, closed);
     clause = consumer_count_task(s);
     if (call->code != 0) {
@@ -179,11 +179,12 @@ static struct uva__consumer_verdict
 consumer_check_end(struct uva__consumer_state *s)
 {
     const char *const closed = consumer_closed_by(s);
+    const bool silent = s->heard == UVA__HEARD_NOTHING;
 
     if (closed != NULL)
         return consumer_ignore(closed);
-    s->ended = true;
-    if (!s->schema_seen) {
+    s->heard = UVA__HEARD_END;
+    if (silent) {
         consumer_settle(s, UVA__CONSUMER_FAILED, EPROTO);
         return consumer_ignore("AH-05");
     }
@@ -198,13 +199,13 @@ consumer_check_error(struct uva__consumer_state *s,
 {
     const char *clause = s->refused;
 
-    if (s->failed)
+    if (s->heard == UVA__HEARD_ERROR)
         return consumer_ignore("AH-17");
     if (clause == NULL && s->end == UVA__CONSUMER_COMPLETE && s->held == 0)
         clause = "AH-33"; /* no extraction has failed or is in flight */
     if (clause == NULL && call->code == 0)
         clause = "ER-06";
-    s->failed = true;
+    s->heard = UVA__HEARD_ERROR;
     s->error_code = call->code == 0 ? EIO : call->code;
     consumer_settle(s, UVA__CONSUMER_FAILED, s->error_code);
     return consumer_take(clause);
@@ -213,11 +214,13 @@ consumer_check_error(struct uva__consumer_state *s,
 static struct uva__consumer_verdict
 consumer_check_release(struct uva__consumer_state *s)
 {
-    s->released = true;
+    const bool silent = s->heard == UVA__HEARD_NOTHING;
+
+    s->heard = UVA__HEARD_RELEASE;
     if (s->end != UVA__CONSUMER_OPEN)
         return consumer_take(NULL);
     consumer_settle(s, UVA__CONSUMER_FAILED, ECONNABORTED);
-    return consumer_take(s->schema_seen ? "AH-12" : "AH-05");
+    return consumer_take(silent ? "AH-05" : "AH-12");
 }
 
 /* No call may follow release. */
@@ -240,7 +243,7 @@ static struct uva__consumer_verdict
 consumer_check(struct uva__consumer_state *s,
                const struct uva__consumer_call *call)
 {
-    if (s->released)
+    if (s->heard == UVA__HEARD_RELEASE)
         return consumer_check_late(call);
     switch (call->event) {
     case UVA__EVENT_SCHEMA:
@@ -295,8 +298,8 @@ void uva__consumer_state_note_refusal(struct uva__consumer_state *s,
 
 bool uva__consumer_state_may_call(const struct uva__consumer_state *s)
 {
-    return s->schema_taken && s->refused == NULL && !s->cancel_delivered &&
-           !s->ended && !s->failed && !s->released;
+    return s->heard == UVA__HEARD_SCHEMA && s->refused == NULL &&
+           !s->cancel_delivered;
 }
 
 int64_t uva__consumer_state_want(const struct uva__consumer_state *s)

@@ -71,8 +71,18 @@ enum uva__consumer_end {
 
 /* ---- the state ---------------------------------------------------------- */
 
+/* The last call of the producer, tasks apart; it never goes back. */
+enum uva__consumer_heard {
+    UVA__HEARD_NOTHING,
+    UVA__HEARD_SCHEMA,
+    UVA__HEARD_END,
+    UVA__HEARD_ERROR,
+    UVA__HEARD_RELEASE
+};
+
 /* All facts about one stream. Any file may read it; only this one writes. */
 struct uva__consumer_state {
+    enum uva__consumer_heard heard;
     enum uva__consumer_end end; /* the first; only COMPLETE can still change */
     int code;                   /* of `end`: 0 while open or complete */
     int error_code;           /* the code of on_error, or 0. Clauses: ER-14. */
@@ -86,13 +96,8 @@ struct uva__consumer_state {
     const char *refused;      /* static: the clause against calls after an
                                  error that a callback returned */
     int calls; /* callbacks running; at most 1 is allowed. Clauses: TH-01. */
-    bool schema_seen;      /* on_schema was called */
-    bool schema_taken;     /* the schema was kept */
     bool requested;        /* request was called in this callback */
     bool cancel_delivered; /* cancel was called */
-    bool ended;            /* NULL came */
-    bool failed;           /* on_error came */
-    bool released;         /* release came */
 };
 
 /* Sets up a handler that no producer has so far. It requests and holds at most

@@ -438,8 +438,8 @@ void uva__foreign_fail(struct uva__foreign *f, int code,
     bool first;
 
     uva__lock_take(&f->lock);
-    first = !f->locked.failure_reported;
-    f->locked.failure_reported = true;
+    first = f->locked.failure != UVA__FOREIGN_FAILURE_KNOWN;
+    f->locked.failure = UVA__FOREIGN_FAILURE_KNOWN;
     uva__lock_drop(&f->lock);
     if (!first)
         return;
@@ -493,8 +493,7 @@ bool uva__foreign_may_start(struct uva__foreign *f)
 
 static bool peer_has_ended_locked(const struct uva__foreign *f)
 {
-    return f->locked.state.ended || f->locked.state.failed ||
-           f->locked.state.released;
+    return f->locked.state.heard >= UVA__HEARD_END;
 }
 
 /* The producer has never called the handler: no release will come. */
@@ -515,7 +514,7 @@ void uva__foreign_started(struct uva__foreign *f, int code,
     uva__lock_take(&f->lock);
     f->locked.start = UVA__FOREIGN_START_BACK;
     uva__foreign_call_end_locked(f, NULL);
-    ended_silently = f->locked.ended_silently;
+    ended_silently = f->locked.failure == UVA__FOREIGN_FAILURE_SILENT;
     counts = code != 0 && (ended_silently || !peer_has_ended_locked(f));
     untouched = code != 0 && f->locked.peer == UVA__FOREIGN_PEER_SILENT;
     if (counts)

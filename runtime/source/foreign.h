@@ -55,6 +55,14 @@ enum uva__foreign_wish {
     UVA__FOREIGN_ABANDONED /* calls in flight count as stuck */
 };
 
+/* The failure of the producer. */
+enum uva__foreign_failure {
+    UVA__FOREIGN_FAILURE_NONE,
+    UVA__FOREIGN_FAILURE_SILENT, /* it has released without an end or error: the
+                                    code of start may give the reason */
+    UVA__FOREIGN_FAILURE_KNOWN   /* it was put into `events` */
+};
+
 /* The reports of the producer since the loop last collected them. */
 struct uva__foreign_events {
     struct ArrowSchema schema;     /* gives, if live */
@@ -100,6 +108,7 @@ struct uva__foreign {
         enum uva__foreign_start start;
         enum uva__foreign_peer peer;
         enum uva__foreign_wish wish;
+        enum uva__foreign_failure failure;
         struct uva__foreign_events events;   /* not collected by the loop */
         struct ArrowAsyncProducer *producer; /* borrows, until a terminal
                                                 callback; or NULL */
@@ -111,9 +120,6 @@ struct uva__foreign {
         bool calls_overdue;  /* such a wait took longer than limit_ms */
         bool requester_out;  /* the requester job is in flight */
         bool canceller_submitted; /* the canceller job was submitted */
-        bool ended_silently;   /* released without an end or error: the code of
-                                  start may give the reason */
-        bool failure_reported; /* a failure was put into `events` */
     } locked;
 };
 

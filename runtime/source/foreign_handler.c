@@ -91,7 +91,7 @@ foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
 
     uva__lock_take(&f->lock);
     rt = f->source.rt;
-    call.late = state->released;
+    call.late = state->heard == UVA__HEARD_RELEASE;
     if (f->locked.peer == UVA__FOREIGN_PEER_SILENT)
         f->locked.peer = UVA__FOREIGN_PEER_LIVE;
     what.in_request = f->locked.requesting == thread;
@@ -156,7 +156,8 @@ static bool call_end_locked(struct uva__foreign *f, bool *closed)
     bool last;
 
     uva__consumer_state_leave(&f->locked.state);
-    last = f->locked.state.released && f->locked.state.calls == 0;
+    last = f->locked.state.heard == UVA__HEARD_RELEASE &&
+           f->locked.state.calls == 0;
     if (last)
         f->locked.peer = UVA__FOREIGN_PEER_RELEASED;
     *closed = uva__foreign_enter_closed_locked(f);
@@ -440,7 +441,8 @@ static void foreign_end_silently(struct uva__foreign *f)
 
     uva__lock_take(&f->lock);
     now = f->locked.start == UVA__FOREIGN_START_BACK;
-    f->locked.ended_silently = !now;
+    if (!now && f->locked.failure == UVA__FOREIGN_FAILURE_NONE)
+        f->locked.failure = UVA__FOREIGN_FAILURE_SILENT;
     uva__lock_drop(&f->lock);
     if (now)
         uva__foreign_fail_cut_off(f);

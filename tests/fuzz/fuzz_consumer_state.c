@@ -54,7 +54,7 @@ static void check_end(const struct uva__consumer_state *s,
         s->end == UVA__CONSUMER_COMPLETE || s->end == UVA__CONSUMER_FAILED;
 
     FUZZ_RULE((s->code != 0) == is_final(s->end));
-    FUZZ_RULE(!s->released || s->end != UVA__CONSUMER_OPEN);
+    FUZZ_RULE(s->heard != UVA__HEARD_RELEASE || s->end != UVA__CONSUMER_OPEN);
     FUZZ_RULE(!is_final(b->end) || (s->end == b->end && s->code == b->code));
     FUZZ_RULE(b->end == UVA__CONSUMER_OPEN || s->end != UVA__CONSUMER_OPEN);
     FUZZ_RULE(!uva__consumer_state_is_over(s) || !waits || s->held == 0);
@@ -65,11 +65,11 @@ static void check_calls(const struct uva__consumer_state *s, struct books *b)
 {
     const bool may = uva__consumer_state_may_call(s);
 
-    FUZZ_RULE(!may || (s->schema_taken && !s->released));
+    FUZZ_RULE(!may || (b->schemas > 0 && s->heard != UVA__HEARD_RELEASE));
     FUZZ_RULE(!may || !b->closed);
     FUZZ_RULE(may || uva__consumer_state_want(s) == 0);
     FUZZ_RULE(may || !uva__consumer_state_must_cancel(s));
-    b->closed = s->schema_taken && !may;
+    b->closed = b->schemas > 0 && !may;
 }
 
 static void check_state(const struct uva__consumer_state *s, struct books *b)
@@ -223,7 +223,7 @@ static void finish(struct uva__consumer_state *s, struct books *b)
 
     while (s->calls > 0)
         uva__consumer_state_leave(s);
-    if (!s->released) {
+    if (s->heard != UVA__HEARD_RELEASE) {
         verdict = uva__consumer_state_enter(s, &release);
         check_verdict(b, &release, &verdict);
         uva__consumer_state_leave(s);

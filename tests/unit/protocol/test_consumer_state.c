@@ -558,7 +558,7 @@ static void check_rules(const struct uva__consumer_state *s, struct tally *t)
         RULE(uva__consumer_state_is_over(s) || s->breaches > 0);
     if (t->complete)
         RULE(s->end == UVA__CONSUMER_COMPLETE || s->breaches > 0);
-    if (s->released)
+    if (s->heard == UVA__HEARD_RELEASE)
         RULE(s->end != UVA__CONSUMER_OPEN);
     t->over = uva__consumer_state_is_over(s);
     t->complete = t->over && s->end == UVA__CONSUMER_COMPLETE;
@@ -663,7 +663,7 @@ struct honest {
 static char next_letter(const struct uva__consumer_state *s,
                         const struct honest *producer)
 {
-    if (!s->schema_seen)
+    if (s->heard == UVA__HEARD_NOTHING)
         return 'S';
     if (producer->told || s->cancel_delivered || s->refused != NULL)
         return 'R';
@@ -702,7 +702,7 @@ static void converse(unsigned seed)
     producer.fails = rand() % 4 == 0;
     producer.needs_request = rand() % 2 == 0;
     uva__consumer_state_init(&s, 1 + rand() % 10, rand() % 12);
-    for (int step = 0; step < 5000 && !s.released; step++) {
+    for (int step = 0; step < 5000 && s.heard != UVA__HEARD_RELEASE; step++) {
         before = t.asked;
         meddle(&s, &t);
         producer.demand += t.asked - before;
@@ -710,7 +710,7 @@ static void converse(unsigned seed)
             produce(&s, &producer, &t);
         check_rules(&s, &t);
     }
-    RULE(s.released); /* no side waits for ever */
+    RULE(s.heard == UVA__HEARD_RELEASE); /* no side waits for ever */
     RULE(s.breaches == 0);
     RULE(t.discarded == 0 || s.end != UVA__CONSUMER_COMPLETE);
     if (s.end == UVA__CONSUMER_COMPLETE)
