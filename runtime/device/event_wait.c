@@ -115,7 +115,7 @@ static bool event_wait_decide(struct uva_watch *watch, int code,
                               const struct uva_error *error, bool unverified)
 {
     uva__atomic64_store(&watch->holder, UVA__EVENT_WAIT_FIRED);
-    if (watch->own.yielded)
+    if (watch->own.wish == UVA__WATCH_YIELDED)
         return false;
     event_wait_conclude(watch, code, error);
     watch->unverified = unverified;
@@ -137,10 +137,9 @@ static void event_wait_yield(struct uva_watch *watch)
     uint64_t pending = UVA__EVENT_WAIT_PENDING;
     struct uva_error error;
 
-    if (watch->own.yielded)
+    if (watch->own.wish == UVA__WATCH_YIELDED)
         return;
-    watch->own.yielded = true;
-    watch->own.cancelled = true;
+    watch->own.wish = UVA__WATCH_YIELDED;
     event_wait_conclude(watch, uva__wait_error_cancelled(&error), &error);
     if (uva__atomic64_cas(&watch->side, &pending, UVA__EVENT_WAIT_OVER))
         watch->over(watch);
@@ -212,9 +211,10 @@ static int event_wait_arm(struct uva_watch *watch, struct uva_error *error)
     uva__atomic64_add(&watch->refs, 1);
     uva__error_begin(error);
     code = ops->arm(watch->backend->state, &watch->event, watch, error);
-    watch->own.armed = code == EINPROGRESS;
-    watch->item.has_callback = watch->own.armed;
-    if (!watch->own.armed)
+    watch->item.has_callback = code == EINPROGRESS;
+    if (code == EINPROGRESS)
+        watch->own.callback = UVA__WATCH_CALLBACK_ARMED;
+    else
         uva__event_wait_release(watch);
     if (code == 0 || code_is_pending(code))
         return code;
@@ -318,12 +318,13 @@ static void event_wait_settle(struct uva_watch *watch)
 {
     const struct uva_device_ops *ops = watch->backend->ops;
 
-    if (watch->own.armed && !watch->own.settled && ops->settle != NULL &&
-        uva__driver_gate_enter()) {
-        ops->settle(watch->backend->state, watch);
-        uva__driver_gate_leave();
-    }
-    watch->own.settled = true;
+    if (watch->own.callback != UVA__WATCH_CALLBACK_ARMED)
+        return;
+    watch->own.callback = UVA__WATCH_CALLBACK_SETTLED;
+    if (ops->settle == NULL || !uva__driver_gate_enter())
+        return;
+    ops->settle(watch->backend->state, watch);
+    uva__driver_gate_leave();
 }
 
 /* Queries the event and, if it is complete, runs the next step of the work. */
@@ -331,7 +332,7 @@ static int event_wait_query(struct uva_watch *watch, struct uva_error *error)
 {
     int code = uva__backend_query(watch->backend, &watch->event, error);
 
-    if (code == 0 && watch->own.working && !watch->own.cancelled)
+    if (code == 0 && watch->own.working && watch->own.wish == UVA__WATCH_WANTED)
         code = event_wait_step(watch, error);
     if (code_is_pending(code))
         return code;
@@ -339,8 +340,9 @@ static int event_wait_query(struct uva_watch *watch, struct uva_error *error)
         watch->own.working = false;
         watch->work->stop(watch->work);
     }
-    return code == 0 && watch->own.cancelled ? uva__wait_error_cancelled(error)
-                                             : code;
+    return code == 0 && watch->own.wish != UVA__WATCH_WANTED
+               ? uva__wait_error_cancelled(error)
+               : code;
 }
 
 static void event_wait_prepare_run(struct uva__device_command *command)
@@ -364,8 +366,8 @@ static bool event_wait_prepare(struct uva_watch *watch)
 
     if (info == NULL || info->prepare == NULL)
         return true;
-    if (!watch->own.preparing) {
-        watch->own.preparing = true;
+    if (watch->own.callback == UVA__WATCH_CALLBACK_NONE) {
+        watch->own.callback = UVA__WATCH_CALLBACK_PREPARED;
         uva__atomic64_add(&watch->refs, 1);
         if (!uva__device_thread_send(&watch->devices->device_thread,
                                      &watch->prepare))
@@ -379,10 +381,11 @@ static bool event_wait_prepare(struct uva_watch *watch)
 static int event_wait_arm_again(struct uva_watch *watch, uint64_t age_ns,
                                 struct uva_error *error)
 {
-    if (watch->own.armed || watch->own.rearmed || watch->work != NULL ||
-        watch->poll_only || age_ns < ARM_AGAIN_NS || !event_wait_prepare(watch))
+    if (watch->own.callback >= UVA__WATCH_CALLBACK_DECLINED ||
+        watch->work != NULL || watch->poll_only || age_ns < ARM_AGAIN_NS ||
+        !event_wait_prepare(watch))
         return EAGAIN;
-    watch->own.rearmed = true;
+    watch->own.callback = UVA__WATCH_CALLBACK_DECLINED;
     return event_wait_arm(watch, error);
 }
 
@@ -418,7 +421,8 @@ static bool event_wait_poll(struct uva__poll_item *item, uint64_t age_ns)
             uva__device_thread_is_ending(watch->thread))
             code = uva_error_set(&error, ECANCELED, "the workers are gone");
         if (code_is_pending(code)) {
-            item->has_callback = watch->own.armed && !notified;
+            item->has_callback =
+                watch->own.callback == UVA__WATCH_CALLBACK_ARMED && !notified;
             event_wait_open(watch);
             return false;
         }
@@ -510,7 +514,8 @@ static void event_wait_end_run(struct uva__device_command *command)
     struct uva_watch *watch = uva__container_of(command, struct uva_watch, end);
     struct uva_error error;
 
-    watch->own.cancelled = true;
+    if (watch->own.wish == UVA__WATCH_WANTED)
+        watch->own.wish = UVA__WATCH_CANCELLED;
     if (!watch->own.working && event_wait_take(watch, UVA__EVENT_WAIT_FIRED))
         event_wait_fire(watch, uva__wait_error_cancelled(&error), &error,
                         false);

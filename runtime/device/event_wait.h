@@ -28,6 +28,24 @@ enum uva__event_wait_holder {
     UVA__EVENT_WAIT_REVOKED = 4 /* a bit besides: work may begin no step */
 };
 
+/* How far a callback of the vendor is: a wait that lasts tries once more to
+ * arm one. */
+enum uva__watch_callback {
+    UVA__WATCH_CALLBACK_NONE,
+    UVA__WATCH_CALLBACK_PREPARED, /* the device thread prepares the arm */
+    UVA__WATCH_CALLBACK_DECLINED, /* it was declined twice */
+    UVA__WATCH_CALLBACK_ARMED,    /* the vendor will call back */
+    UVA__WATCH_CALLBACK_SETTLED   /* the objects that arm retained are freed */
+};
+
+/* The client's wish for the steps that have not begun. */
+enum uva__watch_wish {
+    UVA__WATCH_WANTED,
+    UVA__WATCH_CANCELLED, /* no step follows */
+    UVA__WATCH_YIELDED    /* so, too, and the client was notified while a step
+                             was in flight */
+};
+
 /* Work of several steps, each of which ends with an event: a wait then waits
  * for these events, one after the other. */
 struct uva__work {
@@ -95,14 +113,10 @@ struct uva_watch {
     struct ArrowDeviceArray left; /* owns: the array of an abandoned wait */
     void *slots[4];               /* the back end's: see uva_watch_slots() */
     struct {                      /* used by `thread` alone */
-        bool armed;               /* the vendor will call back */
-        bool settled;             /* the objects that arm retained are freed */
-        bool preparing;           /* `prepare` was sent */
-        bool rearmed;             /* arm was called a second time */
-        bool notify_pending;      /* over, but the client is not notified */
-        bool working;   /* a step is in flight: its memory is in use */
-        bool cancelled; /* cancelled: no step follows */
-        bool yielded;   /* the client was notified while a step was in flight */
+        enum uva__watch_callback callback; /* of the vendor */
+        enum uva__watch_wish wish;         /* of the client */
+        bool notify_pending; /* over, but the client is not notified */
+        bool working;        /* a step is in flight: its memory is in use */
     } own;
 };
 
