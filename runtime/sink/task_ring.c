@@ -130,7 +130,8 @@ static int task_ring_schema(struct uva__inlet *inlet,
         return uva_error_set(error, code,
                              "no memory for the facts of the stream");
     task_ring_check_device(r);
-    r->direct = inlet->handler.producer == &inlet->above->abi;
+    if (inlet->handler.producer == &inlet->above->abi)
+        r->loop.events |= UVA__TASK_RING_DIRECT;
     task_ring_notify(r, UVA__TASK_RING_SCHEMA);
     uva__inlet_request(inlet, r->options.window.batches);
     return 0;
@@ -173,7 +174,8 @@ static void task_ring_task(struct uva__inlet *inlet,
 
     (void)metadata;
     assert(r->loop.put - r->loop.taken.tasks <= r->ring_mask);
-    assert(!r->direct || uva__task_is_ours(task));
+    assert(!(r->loop.events & UVA__TASK_RING_DIRECT) ||
+           uva__task_is_ours(task));
     /* member by member, as the task was just written so: a wider load would
      * have to wait for both stores */
     slot->task.extract_data = task->extract_data;
@@ -302,13 +304,13 @@ static int reader_check(struct uva__task_ring *r, bool waits)
 
 /* Reports to the loop how far the reader is. Returns whether to wake it: it is
  * to request more, or waits until all is taken. */
-static bool reader_publish_locked(struct uva__task_ring *r)
+static bool reader_publish_locked(struct uva__task_ring *r, uint64_t events)
 {
     const uint64_t taken = r->reader.taken.tasks;
     const bool drained = taken == r->locked.put && r->locked.awaited;
 
     r->locked.taken = r->reader.taken;
-    r->locked.kept = r->direct ? taken : r->reader.put;
+    r->locked.kept = events & UVA__TASK_RING_DIRECT ? taken : r->reader.put;
     if (drained)
         r->locked.awaited = false;
     return drained || taken >= r->locked.refill_at;
@@ -326,8 +328,9 @@ static uint64_t reader_sync(struct uva__task_ring *r, uint64_t wanted)
     events = uva__atomic64_peek(&r->events);
     if ((wanted & UVA__TASK_RING_TASK) && r->reader.put != r->locked.put &&
         !(events & UVA__TASK_RING_CANCELLED))
-        r->reader.put = r->direct ? r->locked.put : r->reader.put + 1;
-    wakes = reader_publish_locked(r);
+        r->reader.put =
+            events & UVA__TASK_RING_DIRECT ? r->locked.put : r->reader.put + 1;
+    wakes = reader_publish_locked(r, events);
     /* the loop is woken once for each burst */
     r->reader.refill_at = wakes ? UINT64_MAX : r->locked.refill_at;
     uva__lock_drop(&r->lock);

@@ -17,7 +17,9 @@ enum uva__task_ring_event {
     UVA__TASK_RING_FAILED = 4,    /* the same, and the inlet has the reason */
     UVA__TASK_RING_CANCELLED = 8, /* tasks in the ring are not valid any more */
     UVA__TASK_RING_RELEASED = 16, /* the producer has released the inlet */
-    UVA__TASK_RING_TASK = 32, /* the reader has a task; never set in `events` */
+    UVA__TASK_RING_DIRECT = 32,   /* all tasks are of ours, as the producer
+                                     calls the inlet itself; with the schema */
+    UVA__TASK_RING_TASK = 64, /* the reader has a task; never set in `events` */
 
     UVA__TASK_RING_BAD = UVA__TASK_RING_FAILED | UVA__TASK_RING_CANCELLED
 };
@@ -46,9 +48,7 @@ struct uva__task_ring {
                                   CANCELLED */
     struct uva_stream *stream; /* borrows: it owns us */
     struct uva__task_ring_options options;
-    ArrowDeviceType device_type; /* of the stream */
-    bool direct; /* all tasks are of ours, as the producer calls the inlet
-                    itself; set before the first one */
+    ArrowDeviceType device_type;      /* of the stream */
     struct uva__task_ring_slot *ring; /* owns; a slot is the loop's until it is
                                          published, and again once it is taken
                                        */
