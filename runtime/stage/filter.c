@@ -13,11 +13,10 @@ static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     bool keep = false;
     int code = filter->keep(filter->ctx, in, &keep, error);
 
-    (void)emit;
     if (code != 0)
         return uva__transform_fail(emitter, code);
     if (keep)
-        code = uva__transform_pass(emitter, in);
+        code = emit(emitter, in);
     return code == EAGAIN ? 0 : code; /* the batch is done */
 }
 

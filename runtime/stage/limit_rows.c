@@ -42,7 +42,7 @@ static int limit_rows_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         code = limit_rows_cut(limit, in, emit, emitter);
     } else {
         limit->left -= rows;
-        code = uva__transform_pass(emitter, in);
+        code = emit(emitter, in);
     }
     if (code != 0 && code != EAGAIN)
         return code;

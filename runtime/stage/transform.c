@@ -81,8 +81,6 @@ struct transform {
     struct uva_transform options; /* owns its ctx */
     struct uva__output output;    /* the schemas */
     struct uva__transform_kind kind;
-    bool sizes_hold; /* inputs were measured, and extraction does not change
-                        them */
     struct uva__worker_job job; /* a run on a worker */
 
     struct {                     /* the run's alone, but for `input` */
@@ -270,16 +268,6 @@ int uva__transform_fail(void *emitter, int code)
 
     t->run.fault = uva__error_positive(code);
     return t->run.fault;
-}
-
-int uva__transform_pass(void *emitter, struct uva_batch *in)
-{
-    struct transform *t = emitter;
-
-    assert(in == &t->run.batch && t->run.fault == 0 && !t->run.full);
-    if (!t->sizes_hold || t->run.input->info.bytes == 0)
-        return transform_emit(t, in);
-    return result_note(t, in, result_give(t, in, t->run.input->info.bytes));
 }
 
 /* ---- a run: one step ---------------------------------------------------- */
@@ -724,14 +712,12 @@ static void transform_init(struct uva__stage *stage,
                            const struct uva__stage_setup *setup)
 {
     const struct request *request = setup->options;
-    const struct uva__producer *above = stage->inlet.above;
     struct transform *t = transform_at(&stage->source);
 
     t->kind = *request->kind;
     if (t->kind.state_size > 0)
         t->options.ctx =
             memcpy(t + 1, request->options.ctx, t->kind.state_size);
-    t->sizes_hold = above->source->sized && !above->lazy;
     stage->timer.fire = transform_expire;
     uva__worker_job_init(&t->job, stage, transform_work);
     stage->source.name = t->kind.name;

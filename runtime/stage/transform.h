@@ -60,8 +60,4 @@ int uva__transform_add(struct uva_stream *stream,
  * positive code, to be returned. Thread: the caller's. */
 int uva__transform_fail(void *emitter, int code);
 
-/* As uva_emit_fn, for the batch that the call has got, and has not changed: if
- * its source has measured it, that is not done again. Thread: the caller's. */
-int uva__transform_pass(void *emitter, struct uva_batch *in);
-
 #endif
