@@ -425,25 +425,6 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
     return code;
 }
 
-/* Whether this is the loop thread is not asked: that may settle a task, too, as
- * if it could be watched meanwhile. */
-bool uva__task_extract_plain(const struct ArrowAsyncTask *copy,
-                             struct ArrowDeviceArray *out)
-{
-    uint64_t generation;
-    struct uva__task *task = token_read(copy->private_data, &generation);
-    struct uva__producer *producer;
-
-    if (!uva__task_state_try_claim(&task->state, generation))
-        return false;
-    producer = task->producer; /* a settled slot may be another one's */
-    assert(!task->is_lazy && producer->maps == NULL);
-    memcpy(out, &task->array, sizeof(*out));
-    if (uva__task_state_settle(&task->state, UVA__TASK_DONE, false))
-        producer_notify(producer);
-    return true;
-}
-
 /* No watch can be set on the task so far: it is settled by a store. */
 int uva__task_extract_first(struct ArrowAsyncTask *self,
                             struct ArrowDeviceArray *out)

@@ -161,12 +161,6 @@ static inline bool uva__task_is_ours(const struct ArrowAsyncTask *task)
     return task->extract_data == uva__task_extract;
 }
 
-/* Extracts our task with a producer that is not lazy: it has its data. False,
- * without effect: uva_task_extract() has the reason, or extracts it.
- * Thread: any. */
-bool uva__task_extract_plain(const struct ArrowAsyncTask *task,
-                             struct ArrowDeviceArray *out);
-
 /* Extracts inside the callback that brings the task, for a handler that has not
  * passed it on: no other claim is possible, so no claim is made. A foreign task
  * is extracted as usual. Thread: loop. */

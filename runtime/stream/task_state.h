@@ -81,16 +81,6 @@ static inline int uva__task_state_late(struct uva__atomic64 *state,
     return ECANCELED;
 }
 
-/* As uva__task_state_claim(), but gives up if the task is not HELD, or has a
- * flag; that one has the reason. Thread: any. */
-static inline bool uva__task_state_try_claim(struct uva__atomic64 *state,
-                                             uint64_t generation)
-{
-    uint64_t held = generation << UVA__TASK_GENERATION_SHIFT | UVA__TASK_HELD;
-
-    return uva__atomic64_cas(state, &held, held + 1);
-}
-
 /* One compare-and-swap elects the single extractor: returns 0 to the winner.
  * EINVAL for a second claim or a stale generation; ECANCELED if the task was
  * revoked, and `*orphaned` if the caller must give up its hold on the rt.

@@ -119,21 +119,6 @@ START_TEST(tasks_of_an_ended_stream_do_not_keep_the_loop_alive)
 }
 END_TEST
 
-/* The stream waits to have their slots back, as a reader of to_blocking may
- * find with a task that it has seen in its ring. */
-START_TEST(tasks_of_an_ended_stream_are_not_extracted_in_one_step)
-{
-    struct ArrowDeviceArray out;
-
-    drive(fixture_blocking(&f));
-    run_until_nothing_is_left();
-    for (int64_t i = 0; i < handler.held_count; i++)
-        ck_assert(!uva__task_extract_plain(&handler.held[i], &out));
-    extract_held();
-    ck_assert_int_eq(handler.rows, TASKS * f.fake.rows);
-}
-END_TEST
-
 /* ---- the close ---------------------------------------------------------- */
 
 /* Bits of the loop index. */
@@ -440,8 +425,7 @@ int main(void)
     TCase *alive = suite_tests(
               "alive", the_loop_runs_until_the_handler_is_released,
               a_cancel_between_two_runs_of_the_loop_ends_the_stream,
-              tasks_of_an_ended_stream_do_not_keep_the_loop_alive,
-              tasks_of_an_ended_stream_are_not_extracted_in_one_step, NULL),
+              tasks_of_an_ended_stream_do_not_keep_the_loop_alive, NULL),
           *closed = suite_tests(
               "closed", tasks_held_past_the_end_lose_their_map_at_the_close,
               the_close_waits_for_an_extraction_of_the_handler,
