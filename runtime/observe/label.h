@@ -113,16 +113,15 @@ static inline uint64_t uva__span_begin(const struct uva__rt *rt)
     return (rt->observed & timed) != 0 ? uva__clock_ns() : 0;
 }
 
-/* Ends it, on the same thread. `name` is static; `ordinal` is the batch's, or
- * -1. Gives the time of the end, or 0 if no times are wanted: a call that
- * follows at once may begin with it, as a look at the clock costs more than all
- * else of a span. */
+/* Ends it, on the same thread; `since_ns` is 0 if no times are wanted. `name`
+ * is static; `ordinal` is the batch's, or -1. Gives the time of the end, or 0:
+ * a call that follows at once may begin with it. */
 uint64_t uva__span_end(struct uva__meter *meter, const char *name,
                        int64_t ordinal, uint64_t since_ns);
 
 /* The same for a call of a consumer, which has no statistics. */
-uint64_t uva__point_span_end(const struct uva__point *point, const char *name,
-                             int64_t ordinal, uint64_t since_ns);
+void uva__point_span_end(const struct uva__point *point, const char *name,
+                         int64_t ordinal, uint64_t since_ns);
 
 /* Reports that something happened. Thread: any. */
 void uva__point_instant(const struct uva__point *point, const char *name,

@@ -17,7 +17,6 @@ static void point_send(const struct uva__point *point,
     trace->event(trace->ctx, event);
 }
 
-/* `now_ns` is the end; the caller looks at the clock once. */
 static void point_send_span(const struct uva__point *point,
                             enum uva_trace_kind kind, const char *name,
                             int64_t ordinal, uint64_t since_ns, uint64_t now_ns)
@@ -30,32 +29,27 @@ static void point_send_span(const struct uva__point *point,
                                                     .end_ns = (int64_t)now_ns});
 }
 
-uint64_t uva__point_span_end(const struct uva__point *point, const char *name,
-                             int64_t ordinal, uint64_t since_ns)
+void uva__point_span_end(const struct uva__point *point, const char *name,
+                         int64_t ordinal, uint64_t since_ns)
 {
-    const uint64_t now_ns =
-        since_ns != 0 && uva__point_traces(point) ? uva__clock_ns() : 0;
-
-    if (now_ns != 0)
-        point_send_span(point, UVA_TRACE_SPAN, name, ordinal, since_ns, now_ns);
-    return now_ns;
+    if (since_ns != 0)
+        point_send_span(point, UVA_TRACE_SPAN, name, ordinal, since_ns,
+                        uva__clock_ns());
 }
 
 uint64_t uva__span_end(struct uva__meter *meter, const char *name,
                        int64_t ordinal, uint64_t since_ns)
 {
     const uint64_t now_ns = since_ns != 0 ? uva__clock_ns() : 0;
+    const int64_t took_ns = (int64_t)(now_ns - since_ns);
 
-    if (since_ns == 0)
-        return 0;
-    if (meter->times != NULL) {
-        uva__counter_add_shared(&meter->times->busy,
-                                (int64_t)(now_ns - since_ns));
-        uva__counter_raise_shared(&meter->times->busy_max,
-                                  (int64_t)(now_ns - since_ns));
+    if (since_ns != 0 && meter->times != NULL) {
+        uva__counter_add_shared(&meter->times->busy, took_ns);
+        uva__counter_raise_shared(&meter->times->busy_max, took_ns);
     }
-    point_send_span(&meter->point, UVA_TRACE_SPAN, name, ordinal, since_ns,
-                    now_ns);
+    if (since_ns != 0)
+        point_send_span(&meter->point, UVA_TRACE_SPAN, name, ordinal, since_ns,
+                        now_ns);
     return now_ns;
 }
 

@@ -197,21 +197,11 @@ void uva__observe_demand(struct uva__producer *p, uint64_t word)
 
 /* ---- tasks ---------------------------------------------------- */
 
-/* Between two calls in one run no user code runs, unless inspectors or the log
- * are called: they share a look at the clock. */
-static uint64_t call_begin(const struct uva__producer *p)
-{
-    return p->loop->call_ns != 0 &&
-                   !(p->observed & (UVA__OBSERVED_LOG | UVA__OBSERVED_INSPECT))
-               ? p->loop->call_ns
-               : uva__span_begin(p->rt);
-}
-
 void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
 {
     uva__observe_step(p, UVA__MOVE_OFFER_TASK, uva__producer_offered(p) - 1);
     p->loop->ordinal = task->info.ordinal;
-    p->loop->call_ns = p->loop->hooks->foreign ? call_begin(p) : 0;
+    p->loop->call_ns = p->loop->hooks->foreign ? uva__span_begin(p->rt) : 0;
     /* a consumer that is busy inside the call keeps the next batches waiting */
     p->loop->since_ns = (p->observed & UVA__OBSERVED_MEASURE) &&
                                 p->loop->state.demand == 0 &&
@@ -222,9 +212,8 @@ void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
 
 void uva__observe_offered(struct uva__producer *p)
 {
-    p->loop->call_ns =
-        uva__point_span_end(&p->source->label->consumer, "on_next_task",
-                            p->loop->ordinal, p->loop->call_ns);
+    uva__point_span_end(&p->source->label->consumer, "on_next_task",
+                        p->loop->ordinal, p->loop->call_ns);
     if (p->loop->since_ns != 0)
         uva__counter_add(&p->source->meter->times->idle,
                          (int64_t)(uva__clock_ns() - p->loop->since_ns));

@@ -620,7 +620,6 @@ static int64_t producer_dispatch(struct uva__producer *p)
 
     if (left > p->rt->loop.quantum)
         left = p->rt->loop.quantum;
-    p->loop->call_ns = 0;
     for (;;) {
         if (uva__atomic64_peek(&p->demand) != 0) {
             if (!in_turn)

@@ -89,8 +89,7 @@ struct uva__producer_loop {
     struct uva__inspector *inspectors; /* owns, until its end */
     int64_t limit;                     /* batches at most; negative: no limit */
     uint64_t since_ns;                 /* it waits since; 0: not timed */
-    uint64_t call_ns; /* a foreign handler is called since, or has returned in
-                         this run; 0: not timed */
+    uint64_t call_ns; /* a foreign handler is called since; 0: not timed */
     int64_t ordinal;  /* of the batch offered last, if that is reported */
     bool ahead;       /* it began before its batches are needed, as
                          loop/permits.h has it */
