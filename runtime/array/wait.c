@@ -111,17 +111,10 @@ static void wait_abort(struct uva__open_object *object)
 
 /* ---- on the loop -------------------------------------------------------- */
 
-static void wait_keep_loop(struct array_wait *wait)
-{
-    if (!wait->loop.keeps_loop)
-        uva__loop_ref(wait->rt);
-    wait->loop.keeps_loop = true;
-}
-
 static void wait_track(struct array_wait *wait)
 {
     wait->loop.tracked = true;
-    wait_keep_loop(wait);
+    uva__loop_keep(wait->rt, &wait->loop.keeps_loop);
     wait->loop.object.abort = wait_abort;
     wait->loop.timer.fire = wait_expire;
     if (wait->watch != NULL && wait->timeout_ms >= 0)
@@ -207,7 +200,7 @@ int uva_array_wait(struct uva_runtime *runtime, struct ArrowDeviceArray *array,
     if (code == 0 && !uva__rt_enter(rt))
         code = ESHUTDOWN;
     if (code == 0 && uva__rt_on_loop(rt))
-        wait_keep_loop(wait);
+        uva__loop_keep(rt, &wait->loop.keeps_loop);
     if (code == 0 && wait->watch != NULL)
         wait_begin(wait);
     if (code == 0)

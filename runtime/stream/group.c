@@ -22,8 +22,8 @@ struct member {
     struct uva__end_watch watch;
     struct uva_group *group;      /* counts */
     struct uva_stream *stream;    /* borrows */
-    struct member *next, *before; /* borrow: its neighbours in the list */
-    bool cancelled;               /* it is in the list of those */
+    struct member *next, *before; /* borrow: its neighbours in the ring */
+    bool cancelled;               /* its stream was */
 };
 
 struct uva_group {
@@ -35,21 +35,18 @@ struct uva_group {
 
     struct uva__lock lock;
     struct {
-        struct member *members;   /* owns: streams that were not cancelled
-                                     ... */
-        struct member *cancelled; /* ... and cancelled ones */
-        bool is_cancelled;        /* the group was */
-        struct uva__failure why;  /* set once, with that */
-        uva_closed_fn *fn;        /* of on_done; NULL: not registered */
-        void *ctx;                /* borrows: its argument */
+        struct member *members;  /* owns: a ring, in which the members that were
+                                    not cancelled come first */
+        bool is_cancelled;       /* the group was */
+        struct uva__failure why; /* set once, with that */
+        uva_closed_fn *fn;       /* of on_done; NULL: not registered */
+        void *ctx;               /* borrows: its argument */
     } locked;
 
     struct {                       /* the loop thread's alone */
-        struct uva__hold_up close; /* held while `waiting` */
-        bool waiting;              /* `fn` is to be called */
-        bool over;                 /* it was */
+        struct uva__hold_up close; /* held while `fn` is to be called */
+        bool over;                 /* it was called */
         bool keeps_loop;           /* keeps the loop alive */
-        bool closing;              /* the close has ended all streams */
     } loop;
 };
 
@@ -100,36 +97,25 @@ void uva_group_release(struct uva_group *group)
 
 /* ---- members ------------------------------------------------------------ */
 
-static struct member **list_of_locked(const struct member *m)
-{
-    return m->cancelled ? &m->group->locked.cancelled
-                        : &m->group->locked.members;
-}
-
 static void member_link_locked(struct member *m)
 {
-    struct member **list = list_of_locked(m);
+    struct member **first = &m->group->locked.members;
 
-    m->before = NULL;
-    m->next = *list;
-    if (m->next != NULL)
-        m->next->before = m;
-    *list = m;
+    m->next = *first != NULL ? *first : m;
+    m->before = *first != NULL ? (*first)->before : m;
+    m->next->before = m;
+    m->before->next = m;
+    *first = m;
 }
 
 static void member_unlink_locked(struct member *m)
 {
-    if (m->before != NULL)
-        m->before->next = m->next;
-    else
-        *list_of_locked(m) = m->next;
-    if (m->next != NULL)
-        m->next->before = m->before;
-}
+    struct member **first = &m->group->locked.members;
 
-static bool group_is_empty_locked(const struct uva_group *group)
-{
-    return group->locked.members == NULL && group->locked.cancelled == NULL;
+    m->before->next = m->next;
+    m->next->before = m->before;
+    if (*first == m)
+        *first = m->next != m ? m->next : NULL;
 }
 
 /* The stream has ended: frees its member. */
@@ -140,7 +126,7 @@ static void member_end(struct member *m, const struct uva__failure *failure)
 
     uva__lock_take(&group->lock);
     member_unlink_locked(m);
-    empty = group_is_empty_locked(group);
+    empty = group->locked.members == NULL;
     uva__lock_drop(&group->lock);
     uva__memory_free(&group->rt->allocator, m, sizeof(*m));
     if (failure != NULL && group->fail_together)
@@ -177,10 +163,10 @@ static struct uva_stream *group_pop(struct uva_group *group)
     struct member *m;
 
     uva__lock_take(&group->lock);
-    while (stream == NULL && (m = group->locked.members) != NULL) {
-        member_unlink_locked(m);
+    while (stream == NULL && (m = group->locked.members) != NULL &&
+           !m->cancelled) {
         m->cancelled = true;
-        member_link_locked(m);
+        group->locked.members = m->next;
         if (stream_try_hold(m->stream))
             stream = m->stream;
     }
@@ -279,7 +265,6 @@ static void group_close(struct uva__hold_up *hold_up)
     struct uva_group *group =
         uva__container_of(hold_up, struct uva_group, loop.close);
 
-    group->loop.closing = true;
     uva__rt_wake(group->rt, &group->wakeup);
 }
 
@@ -287,7 +272,6 @@ static const struct uva__hold_up_ops close_ops = {group_close, NULL};
 
 static void group_wait(struct uva_group *group)
 {
-    group->loop.waiting = true;
     uva__loop_keep(group->rt, &group->loop.keeps_loop);
     uva__rt_hold_up(group->rt, &group->loop.close, &close_ops);
     uva__rt_leave(group->rt); /* `close` holds up the close from now on */
@@ -312,14 +296,14 @@ static bool group_on_wakeup(struct uva__wakeup *wakeup)
     bool empty, registered;
 
     uva__lock_take(&group->lock);
-    empty = group_is_empty_locked(group);
+    empty = group->locked.members == NULL;
     registered = group->locked.fn != NULL;
     uva__lock_drop(&group->lock);
     if (!registered || group->loop.over)
         return false;
-    if (!group->loop.waiting)
+    if (group->loop.close.state == UVA__HOLD_UP_FREE)
         group_wait(group);
-    if (empty || group->loop.closing)
+    if (empty || group->loop.close.state == UVA__HOLD_UP_CLOSING)
         group_report(group);
     return false;
 }
