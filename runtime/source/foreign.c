@@ -418,7 +418,7 @@ void uva__foreign_report_breach(struct uva__foreign *f, const char *clause)
     if (clause == NULL || (strcmp(clause, "AH-33") == 0 &&
                            uva__pending_tasks_is_at_risk(&f->pending_tasks)))
         return;
-    uva__foreign_clauses_count(&f->source, clause);
+    uva__foreign_count(&f->source, clause);
 }
 
 void uva__foreign_log_step(struct uva__foreign *f, const char *step, int64_t n)

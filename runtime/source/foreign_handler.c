@@ -47,9 +47,8 @@ static void foreign_report_call(struct uva__foreign *f, const struct call *call)
 
     if (call->failure != 0)
         uva__foreign_fail_text(f, call->failure,
-                               clause != NULL
-                                   ? uva__foreign_clauses_text(clause)
-                                   : uva_error_name(call->failure),
+                               clause != NULL ? uva__clause_breach(clause)
+                                              : uva_error_name(call->failure),
                                clause);
 }
 
@@ -59,7 +58,7 @@ static void foreign_report_call(struct uva__foreign *f, const struct call *call)
 static void foreign_report_late(struct uva__rt *rt, const struct call *call)
 {
     uva__atomic64_add(&rt->stats.late_calls, 1);
-    uva__foreign_clauses_count_late(rt, NULL, call->verdict.clause);
+    uva__foreign_count_late(rt, NULL, call->verdict.clause);
 }
 
 static struct uva__foreign *

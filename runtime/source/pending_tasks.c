@@ -95,7 +95,7 @@ int uva__pending_tasks_add(struct uva__pending_tasks *tasks,
     pending->kind = uva__task_kind(task);
     code = uva__metadata_copy(allocator, metadata, &pending->metadata);
     if (code != 0 && code != ENOMEM)
-        uva__foreign_clauses_count(tasks->source, "MD-05");
+        uva__foreign_count(tasks->source, "MD-05");
     if (code != ENOMEM)
         code = pending_tasks_keep(pending);
     if (code == 0)
@@ -127,19 +127,19 @@ static int pending_task_check(struct uva__pending_tasks *tasks,
     int64_t bytes;
 
     if (array->array.release == NULL) {
-        uva__foreign_clauses_count(tasks->source, "AT-05");
+        uva__foreign_count(tasks->source, "AT-05");
         return uva_error_set(error, EPROTO, "%s (AT-05)",
-                             uva__foreign_clauses_text("AT-05"));
+                             uva__clause_breach("AT-05"));
     }
     if (array->device_type != tasks->device_type &&
         uva__atomic64_exchange(&tasks->warned, 1) == 0)
-        uva__foreign_clauses_count(tasks->source, "AT-16");
+        uva__foreign_count(tasks->source, "AT-16");
     if (uva__layout_measure(&tasks->schema, array, &bytes, &detail) != EINVAL)
         return 0; /* batches of an unknown format cannot be checked */
-    uva__foreign_clauses_count(tasks->source, "AT-17");
+    uva__foreign_count(tasks->source, "AT-17");
     uva_array_release(array);
     return uva_error_set(error, EPROTO, "%s (AT-17): %s",
-                         uva__foreign_clauses_text("AT-17"), detail.message);
+                         uva__clause_breach("AT-17"), detail.message);
 }
 
 /* Calls the foreign producer. */
