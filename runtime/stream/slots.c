@@ -131,31 +131,19 @@ bool uva__slots_fetch_tasks(struct uva__rt *rt, struct uva__list *out,
                             size_t count)
 {
     struct slots *slots = slots_existing(rt);
-    struct slab_chunk *chunk;
+    struct slab_chunk *chunk = NULL;
 
-    uva__lock_take(&slots->lock);
-    uva__slab_take_fresh(&slots->locked.tasks, out, count);
-    uva__lock_drop(&slots->lock);
-    if (!uva__list_is_empty(out))
-        return true;
-    chunk = uva__slab_fetch(&slots->locked.tasks);
-    if (chunk == NULL)
-        return false;
-    uva__lock_take(&slots->lock);
-    uva__slab_add(&slots->locked.tasks, chunk);
-    uva__slab_take_fresh(&slots->locked.tasks, out, count);
-    uva__lock_drop(&slots->lock);
-    return true;
-}
-
-/* Not inline; slots_spill() and slots_give_reusable() are not, either: the path
- * of every batch would have to save registers for them. */
-__attribute__((noinline)) static struct uva__task *
-slots_fetch_task(struct uva__rt *rt, struct uva__slab *slab)
-{
-    return uva__slots_fetch_tasks(rt, &slab->fresh, TASKS_STEP / 2)
-               ? uva__slab_take(slab, NULL)
-               : NULL;
+    do {
+        uva__lock_take(&slots->lock);
+        if (chunk != NULL)
+            uva__slab_add(&slots->locked.tasks, chunk);
+        uva__slab_take_fresh(&slots->locked.tasks, out, count);
+        uva__lock_drop(&slots->lock);
+        if (!uva__list_is_empty(out))
+            return true;
+        chunk = uva__slab_fetch(&slots->locked.tasks);
+    } while (chunk != NULL);
+    return false;
 }
 
 struct uva__task *uva__slots_take_task(struct uva__rt *rt)
@@ -169,7 +157,10 @@ struct uva__task *uva__slots_take_task(struct uva__rt *rt)
         return uva__container_of(link, struct uva__task, link);
     }
     task = uva__slab_take(&slots->tasks, NULL);
-    return task != NULL ? task : slots_fetch_task(rt, &slots->tasks);
+    if (task == NULL &&
+        uva__slots_fetch_tasks(rt, &slots->tasks.fresh, TASKS_STEP / 2))
+        task = uva__slab_take(&slots->tasks, NULL);
+    return task;
 }
 
 void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task, bool rests)
@@ -223,13 +214,6 @@ struct uva__task *uva__slots_new_task(struct uva__rt *rt,
     return NULL;
 }
 
-__attribute__((noinline)) static void slots_spill(struct slots *slots)
-{
-    uva__lock_take(&slots->lock);
-    uva__slab_move_surplus(&slots->tasks, &slots->locked.tasks);
-    uva__lock_drop(&slots->lock);
-}
-
 void uva__slots_return_tasks(struct uva__rt *rt, struct uva__list *tasks)
 {
     struct slots *slots = slots_existing(rt);
@@ -239,22 +223,22 @@ void uva__slots_return_tasks(struct uva__rt *rt, struct uva__list *tasks)
     uva__lock_drop(&slots->lock);
 }
 
-__attribute__((noinline)) static void slots_give_reusable(struct slots *slots)
-{
-    uva__lock_take(&slots->lock);
-    uva__slab_put_fresh(&slots->locked.tasks, &slots->reusable);
-    uva__lock_drop(&slots->lock);
-    slots->reusable_count = 0;
-}
-
 void uva__slots_trim_tasks(struct uva__rt *rt)
 {
     struct slots *slots = slots_existing(rt);
+    const bool spills = uva__slab_has_surplus(&slots->tasks),
+               gives = slots->reusable_count >= TASKS_STEP;
 
-    if (uva__slab_has_surplus(&slots->tasks))
-        slots_spill(slots);
-    if (slots->reusable_count >= TASKS_STEP)
-        slots_give_reusable(slots);
+    if (!spills && !gives)
+        return;
+    uva__lock_take(&slots->lock);
+    if (spills)
+        uva__slab_move_surplus(&slots->tasks, &slots->locked.tasks);
+    if (gives)
+        uva__slab_put_fresh(&slots->locked.tasks, &slots->reusable);
+    uva__lock_drop(&slots->lock);
+    if (gives)
+        slots->reusable_count = 0;
 }
 
 /* Whether the quarantine has elapsed for late calls to the old producer. */
@@ -277,22 +261,20 @@ static bool handler_is_reusable(const void *block)
 static void *slots_take(struct slots *slots, struct uva__slab *slab,
                         bool (*reusable)(const void *block))
 {
-    struct slab_chunk *chunk;
+    struct slab_chunk *chunk = NULL;
     void *block;
 
-    uva__lock_take(&slots->lock);
-    block = uva__slab_take(slab, reusable);
-    uva__lock_drop(&slots->lock);
-    if (block != NULL)
-        return block;
-    chunk = uva__slab_fetch(slab);
-    if (chunk == NULL)
-        return NULL;
-    uva__lock_take(&slots->lock);
-    uva__slab_add(slab, chunk);
-    block = uva__slab_take(slab, reusable);
-    uva__lock_drop(&slots->lock);
-    return block;
+    do {
+        uva__lock_take(&slots->lock);
+        if (chunk != NULL)
+            uva__slab_add(slab, chunk);
+        block = uva__slab_take(slab, reusable);
+        uva__lock_drop(&slots->lock);
+        if (block != NULL)
+            return block;
+        chunk = uva__slab_fetch(slab);
+    } while (chunk != NULL);
+    return NULL;
 }
 
 static void slots_put(struct slots *slots, struct uva__slab *slab, void *block)
