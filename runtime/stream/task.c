@@ -168,15 +168,15 @@ static void task_count_bytes(struct uva__meter *meter,
         uva__counter_add_shared(&meter->shared.bytes, bytes);
 }
 
-/* Counts rows that extraction has made: `here` is whether this is a turn of the
+/* Counts what extraction has made: `here` is whether this is a turn of the
  * stream's loop, which has its own counters. */
-static inline void task_count_rows(struct uva__meter *meter, bool here,
-                                   int64_t rows)
+static inline void task_count(struct uva__counter *own,
+                              struct uva__counter *shared, bool here, int64_t n)
 {
     if (here)
-        uva__counter_add(&meter->loop.rows, rows);
+        uva__counter_add(own, n);
     else
-        uva__counter_add_shared(&meter->shared.rows, rows);
+        uva__counter_add_shared(shared, n);
 }
 
 static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
@@ -196,7 +196,8 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
                              "the extraction succeeded and gave no array");
     if (code != 0)
         return code;
-    task_count_rows(meter, uva__rt_in_turn(p->rt), out->array.length);
+    task_count(&meter->loop.rows, &meter->shared.rows, uva__rt_in_turn(p->rt),
+               out->array.length);
     if (since_ns != 0)
         task_count_bytes(meter, p->maps != NULL ? &p->maps->schema : p->output,
                          out);
@@ -255,16 +256,6 @@ int uva__task_map_timed(void *ctx, struct uva_batch *in,
     return code;
 }
 
-/* The code of a map that has failed, or has given no array. */
-__attribute__((noinline)) static int map_failed(int code, struct uva_batch *in,
-                                                struct uva_error *error)
-{
-    uva_array_release(&in->data);
-    return code != 0 ? uva__error_positive(code)
-                     : uva_error_set(error, EPROTO,
-                                     "a map succeeded and gave no array");
-}
-
 /* Runs one map, which takes the data of `in`. */
 static int task_map_one(const struct uva__task *task,
                         const struct uva__mapping *m, struct uva_batch *in,
@@ -276,27 +267,14 @@ static int task_map_one(const struct uva__task *task,
     in->metadata = task->info.metadata.block;
     in->ordinal = task->info.ordinal;
     in->stream = NULL;
+    memset(in->reserved, 0, sizeof(in->reserved));
     task_blank(out);
     code = m->batch(m->ctx, in, out, error);
-    if (code != 0 || out->array.release == NULL)
-        return map_failed(code, in, error);
     uva_array_release(&in->data);
-    return 0;
-}
-
-/* Counts a batch that has passed all maps of its producer, in the first one. */
-static void task_count_mapped(struct uva__meter *meter, bool here)
-{
-    if (here)
-        uva__counter_add(&meter->loop.batches, 1);
-    else
-        uva__counter_add_shared(&meter->shared.batches, 1);
-}
-
-/* Clears the members that no map sets; for a batch on the stack. */
-static void batch_begin(struct uva_batch *batch)
-{
-    memset(batch->reserved, 0, sizeof(batch->reserved));
+    if (code == 0 && out->array.release == NULL)
+        return uva_error_set(error, EPROTO,
+                             "a map succeeded and gave no array");
+    return uva__error_positive(code);
 }
 
 /* Runs the maps of the producer over the batch in `in`. The output of each is
@@ -312,20 +290,19 @@ static int task_map(const struct uva__task *task, struct mapped *in,
     struct ArrowDeviceArray *made;
     int code;
 
-    batch_begin(from);
-    if (m->next != NULL)
-        batch_begin(to);
     for (; m != NULL; m = m->next) {
         made = m->next != NULL ? &to->data : out;
         code = task_map_one(task, m, from, made, error);
         if (code != 0)
             return code;
-        task_count_rows(m->meter, here, made->array.length);
+        task_count(&m->meter->loop.rows, &m->meter->shared.rows, here,
+                   made->array.length);
         swap = from;
         from = to;
         to = swap;
     }
-    task_count_mapped(task->producer->maps->meter, here);
+    m = task->producer->maps; /* the first one counts for all */
+    task_count(&m->meter->loop.batches, &m->meter->shared.batches, here, 1);
     return 0;
 }
 
