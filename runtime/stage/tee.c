@@ -45,11 +45,10 @@ struct branch {
     struct uva__atomic64 left; /* 1: released unstarted; any thread */
 
     /* the loop thread's alone */
-    bool closed;                 /* it takes no more batches */
-    struct uva__intake in;       /* requested by the tee for all branches */
-    struct uva__kept kept;       /* batches, which share their data */
-    int64_t demand;              /* as of the last pull */
-    struct uva__failure failure; /* its own; code 0: no failure */
+    bool closed;           /* it takes no more batches */
+    struct uva__intake in; /* requested by the tee for all branches */
+    struct uva__kept kept; /* batches, which share their data */
+    int64_t demand;        /* as of the last pull */
 };
 
 struct tee {
@@ -165,8 +164,8 @@ static void branch_close(struct branch *b)
 /* The failure follows the batches that are queued. */
 static void branch_fail(struct branch *b, int code, const char *text)
 {
-    uva__failure_format(&b->failure, allocator_of(b->tee), code, "tee: %s",
-                        text);
+    uva__failure_format(&b->source.failure, allocator_of(b->tee), code,
+                        "tee: %s", text);
     branch_close(b);
 }
 
@@ -448,9 +447,7 @@ static void branch_conclude(struct branch *b)
 
     if (source->failure.code != 0 || source->ended)
         return;
-    if (b->failure.code != 0)
-        uva__failure_move(&b->failure, &source->failure, allocator_of(t));
-    else if (why->code != 0)
+    if (why->code != 0)
         uva__failure_set(&source->failure, allocator_of(t), why->code,
                          uva__failure_error(why), uva__failure_metadata(why));
     else
@@ -545,7 +542,6 @@ static void branch_free(struct branch *b, const struct uva_allocator *allocator)
 {
     while (branch_drop(b)) /* it was not started before the runtime closed */
         ;
-    uva__failure_fini(&b->failure, allocator);
     uva__source_fini(&b->source);
     uva__memory_free(allocator, b, sizeof(*b));
 }
