@@ -261,9 +261,9 @@ START_TEST(a_handlers_memory_is_used_again_after_a_second_and_1024_others)
     first->slot.retired_ns = uva__clock_ns();
     ck_assert_ptr_ne(make_and_free(), first);
     first->slot.retired_ns = 0;
-    first->locked.state.released = true;
+    first->locked.state.heard = UVA__HEARD_RELEASE;
     ck_assert_ptr_eq(make_and_free(), first);
-    ck_assert(!first->locked.state.released);
+    ck_assert_int_eq(first->locked.state.heard, UVA__HEARD_NOTHING);
     loop_close(&loop);
 }
 END_TEST
