@@ -223,7 +223,7 @@ void uva__flight_advance(struct uva__flight *f)
 
 void uva__flight_stop(struct uva__source *source)
 {
-    struct uva__flight *f = uva__flight_at(source);
+    struct uva__flight *f = uva__flight_of(uva__stage_of(source));
     struct uva__link *link;
 
     uva__stage_stop(source);
@@ -262,8 +262,12 @@ static void batch_clear(struct uva__flight *f, struct uva__flight_batch *batch)
     uva__task_clear(batch->slot, allocator_of(f));
 }
 
-void uva__flight_fini(struct uva__flight *f)
+void uva__flight_free(struct uva__stage *stage,
+                      const struct uva_allocator *allocator)
 {
+    struct uva__flight *f = uva__flight_of(stage);
+
+    (void)allocator;
     uva__flight_each_done(f, batch_clear);
     uva__slab_fini(&f->loop.slab);
 }

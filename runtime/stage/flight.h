@@ -67,11 +67,6 @@ static inline struct uva__flight *uva__flight_of(struct uva__stage *stage)
     return uva__container_of(stage, struct uva__flight, stage);
 }
 
-static inline struct uva__flight *uva__flight_at(struct uva__source *source)
-{
-    return uva__flight_of(uva__stage_of(source));
-}
-
 /* For uva__stage_kind.init. Thread: builder. */
 void uva__flight_init(struct uva__flight *flight,
                       const struct uva__flight_ops *ops);
@@ -128,7 +123,8 @@ void uva__flight_discard(struct uva__flight *flight,
 /* For uva__stage_kind.clear: discards the batches whose work has ended. */
 void uva__flight_clear(struct uva__stage *stage);
 
-/* Frees its memory. No work goes on. Thread: any. */
-void uva__flight_fini(struct uva__flight *flight);
+/* For uva__stage_kind.free: frees its memory. No work goes on. Thread: any. */
+void uva__flight_free(struct uva__stage *stage,
+                      const struct uva_allocator *allocator);
 
 #endif

@@ -54,7 +54,7 @@ struct map_async {
 
 static struct map_async *map_async_at(struct uva__source *source)
 {
-    return uva__container_of(uva__flight_at(source), struct map_async, flight);
+    return uva__container_of(source, struct map_async, flight.stage.source);
 }
 
 static struct uva_reply *reply_of(struct uva__flight_batch *batch)
@@ -270,11 +270,8 @@ static void map_async_init(struct uva__stage *stage,
 static void map_async_free(struct uva__stage *stage,
                            const struct uva_allocator *allocator)
 {
-    struct map_async *m = map_async_at(&stage->source);
-
-    (void)allocator;
-    uva__flight_fini(&m->flight);
-    uva__output_fini(&m->output);
+    uva__flight_free(stage, allocator);
+    uva__output_fini(&map_async_at(&stage->source)->output);
 }
 
 int uva_stream_map_async(struct uva_stream *stream,

@@ -28,8 +28,7 @@
 
 static struct uva__ordered_waits *ordered_waits_at(struct uva__source *source)
 {
-    return uva__container_of(uva__flight_at(source), struct uva__ordered_waits,
-                             flight);
+    return uva__ordered_waits_of(uva__stage_of(source));
 }
 
 static struct uva__pending_batch *wait_of(struct uva__flight_batch *batch)
@@ -107,12 +106,12 @@ bool uva__pending_batch_prepare(struct uva__ordered_waits *w,
 
 enum uva__event_kind
 uva__pending_batch_classify(struct uva__ordered_waits *w,
-                            struct uva__pending_batch *wait,
-                            const struct uva_device_event *event)
+                            struct uva__pending_batch *wait)
 {
+    const struct ArrowDeviceArray *array = uva__pending_batch_array(wait);
     struct uva_error error;
     const enum uva__event_kind kind = uva__devices_classify(
-        w->devices, event->device_type, event->sync_event, &error);
+        w->devices, array->device_type, array->sync_event, &error);
 
     if (kind == UVA__EVENT_UNKNOWN)
         uva__pending_batch_fail(w, wait, error.code, &error);
@@ -438,9 +437,12 @@ void uva__ordered_waits_init(struct uva__ordered_waits *w,
     stage->source.sized = above->source->sized && above->maps == NULL;
 }
 
-void uva__ordered_waits_fini(struct uva__ordered_waits *w)
+void uva__ordered_waits_free(struct uva__stage *stage,
+                             const struct uva_allocator *allocator)
 {
+    struct uva__ordered_waits *w = uva__ordered_waits_of(stage);
+
     assert(uva__list_is_empty(&w->flight.loop.order));
-    uva__flight_fini(&w->flight);
+    uva__flight_free(stage, allocator);
     uva__devices_release(w->devices);
 }

@@ -63,15 +63,14 @@ void uva__ordered_waits_init(struct uva__ordered_waits *waits,
                              const struct uva__ordered_waits_ops *ops,
                              const struct uva__stage_setup *setup);
 
-/* For uva__stage_kind. */
+/* For uva__stage_kind; free is called on any thread. */
 void uva__ordered_waits_task(struct uva__stage *stage,
                              struct ArrowAsyncTask *task, const char *metadata);
 void uva__ordered_waits_pull(struct uva__source *source, int64_t demand);
 void uva__ordered_waits_stop(struct uva__source *source);
 void uva__ordered_waits_clear(struct uva__stage *stage);
-
-/* Frees its parts, without its own memory. Thread: any. */
-void uva__ordered_waits_fini(struct uva__ordered_waits *waits);
+void uva__ordered_waits_free(struct uva__stage *stage,
+                             const struct uva_allocator *allocator);
 
 /* The array of a batch, which is live until it fails. */
 static inline struct ArrowDeviceArray *
@@ -90,12 +89,11 @@ uva__pending_batch_event(struct uva__pending_batch *wait)
                                      array->sync_event};
 }
 
-/* Whether a batch needs a wait for `event`. Of an unknown kind: it has failed.
- */
+/* Whether a batch needs a wait for its event. Of an unknown kind: it has
+ * failed. */
 enum uva__event_kind
 uva__pending_batch_classify(struct uva__ordered_waits *waits,
-                            struct uva__pending_batch *wait,
-                            const struct uva_device_event *event);
+                            struct uva__pending_batch *wait);
 
 /* Makes the watch of a batch, for `event`, which the caller completes and
  * passes to uva__event_wait_begin(). False: the batch has failed, as there is

@@ -29,8 +29,7 @@ struct parallel {
 
 static struct parallel *parallel_at(struct uva__source *source)
 {
-    return uva__container_of(uva__flight_at(source), struct parallel,
-                             pool.flight);
+    return uva__container_of(source, struct parallel, pool.flight.stage.source);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -134,8 +133,7 @@ static void parallel_free(struct uva__stage *stage,
 {
     struct parallel *p = parallel_at(&stage->source);
 
-    (void)allocator;
-    uva__flight_fini(&p->pool.flight);
+    uva__flight_free(stage, allocator);
     uva__extract_pool_fini(&p->pool);
 }
 

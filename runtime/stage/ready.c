@@ -53,7 +53,7 @@ static void ready_begin(struct uva__ordered_waits *waits,
 
     if (r->options.wait == UVA_WAIT_NONE)
         return;
-    kind = uva__pending_batch_classify(waits, wait, &event);
+    kind = uva__pending_batch_classify(waits, wait);
     if (kind == UVA__EVENT_NONE)
         uva__pending_batch_array(wait)->sync_event = NULL;
     else if (kind == UVA__EVENT_WAIT)
@@ -82,13 +82,6 @@ static void ready_init(struct uva__stage *stage,
     r->waits.timeout_ms = r->options.timeout_ms;
     stage->source.uses_stream = r->options.wait == UVA_WAIT_STREAM;
     setup->stream->device_data = true;
-}
-
-static void ready_free(struct uva__stage *stage,
-                       const struct uva_allocator *allocator)
-{
-    (void)allocator;
-    uva__ordered_waits_fini(uva__ordered_waits_of(stage));
 }
 
 /* A default stream belongs to the context which is current here. */
@@ -125,7 +118,7 @@ int uva_stream_ready(struct uva_stream *stream, const struct uva_ready *options)
                    .pull = uva__ordered_waits_pull, .take = uva__stage_take},
         .task = uva__ordered_waits_task,
         .clear = uva__ordered_waits_clear,
-        .free = ready_free,
+        .free = uva__ordered_waits_free,
     };
 
     return uva__stage_add(stream, &kind, options);

@@ -73,7 +73,7 @@ static void transfer_wait(struct transfer *t, struct uva__pending_batch *wait)
 {
     const struct uva_device_event event = uva__pending_batch_event(wait);
     const enum uva__event_kind kind =
-        uva__pending_batch_classify(&t->waits, wait, &event);
+        uva__pending_batch_classify(&t->waits, wait);
 
     if (kind == UVA__EVENT_NONE)
         uva__pending_batch_retype(wait, t->target.device_type,
@@ -180,8 +180,7 @@ static void transfer_free(struct uva__stage *stage,
 
     uva__copy_allocator_release(t->target.allocator);
     uva_schema_release(&t->schema);
-    (void)allocator;
-    uva__ordered_waits_fini(&t->waits);
+    uva__ordered_waits_free(stage, allocator);
 }
 
 /* A default stream belongs to the context which is current here. */
