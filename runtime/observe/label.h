@@ -5,17 +5,8 @@
  * stream and its sources count the label, since either may outlive the other,
  * and any holder may read it.
  *
- * uva__producer_new() adds the meter of a stage, and the producer counts its
- * requests, batches and rows. The acts of a stage, where they apply:
- *   - states its held bytes, in pull: uva__source_hold() (stream/source.h);
- *   - puts calls of user functions between uva__span_begin() and
- *     uva__span_end(), which feed the statistics and the trace;
- *   - submits its jobs with uva__meter_submit(), and begins and ends each run
- *     of them with uva__meter_run_begin() and uva__meter_run_end();
- *   - wakes the loop with uva__meter_wake(), or uva__meter_wake_outside();
- *   - notes a wait other than for source and demand: uva__meter_block();
- *   - numbers batches anew: uva__meter_link();
- *   - loses batches: uva__meter_drop(). */
+ * docs/architecture.md lists the calls of a stage (Statistics and the trace).
+ */
 #ifndef UVA_OBSERVE_LABEL_H
 #define UVA_OBSERVE_LABEL_H
 

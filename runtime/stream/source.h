@@ -102,8 +102,8 @@ struct uva__source {
     struct uva__share share;     /* of the batches in its window */
 };
 
-/* Sets up the common part, which holds a reference to the rt. For a source that
- * counts its users itself; the others are made by stream/source_kind.h. */
+/* Sets up the common part, which holds a reference to the rt; for an object
+ * that counts its users itself. stream/source_kind.h makes the others. */
 void uva__source_init(struct uva__source *source,
                       const struct uva__source_ops *ops, struct uva__rt *rt);
 
