@@ -57,7 +57,7 @@ int uva_device_get_info(struct uva_runtime *runtime,
     return code;
 }
 
-/* Returns the size of a type's struct of native handles; 0: it has none. */
+/* Returns the size of a type's struct of native handles; 0 without one. */
 static size_t native_size(ArrowDeviceType device_type)
 {
     if (device_type == ARROW_DEVICE_VULKAN)

@@ -163,15 +163,15 @@ static int nulls_refuse(struct uva_error *error, const char *what)
                          what);
 }
 
-/* The place of the tensor in one of the nested arrays. */
+/* The place of the tensor in a nested array. */
 struct level {
     const struct ArrowSchema *schema;
     const struct ArrowArray *array;
-    int64_t first, count; /* the items of the array that belong to it */
+    int64_t first, count; /* the tensor's items of the array */
 };
 
-/* Looks for nulls among the items that belong to the tensor; on the host, where
- * the array does not state how many these have. */
+/* Looks for nulls among the tensor's items. An array may not state how many
+ * they have: then the host can look. */
 static int nulls_check(const struct ArrowDeviceArray *whole,
                        const struct level *level, struct uva_error *error)
 {

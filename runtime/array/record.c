@@ -7,8 +7,8 @@
  *              calls the program's, then has the device thread free the event.
  *              release_after: the device thread records, and begins to wait
  *              -> the event is complete: it releases the array and frees the
- *              event. On a default stream, which is another one for each thread
- *              or context, the caller's thread records.
+ *              event. A default stream depends on the thread or context: there
+ *              the caller's thread records.
  *
  * Failures:    the recording. Then record leaves the array unchanged;
  *              release_after logs it, and the array is released when the
@@ -99,8 +99,8 @@ static void after_run(struct uva__device_command *command)
     uva__event_work_keep(work, NULL);
 }
 
-/* Returns whether the stream is another one on the device thread, which may
- * also be in a call that blocks. */
+/* Returns whether the stream differs on the device thread, which may also be in
+ * a call that blocks. */
 static bool after_is_default(const struct uva__event_work *work)
 {
     const struct uva__backend *backend = work->backend;

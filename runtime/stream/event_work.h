@@ -52,13 +52,12 @@ UVA_MUST_CHECK int uva__event_work_record(struct uva__event_work *work,
                                           struct uva_error *error);
 
 /* Gives the event to a live array. Its own release is called by its consumer;
- * with a wait, by the device thread, after the event. Thread: that of the
- * record. */
+ * with a wait, by the device thread, after the event. Thread: as the record. */
 void uva__event_work_give(struct uva__event_work *work,
                           struct ArrowDeviceArray *array);
 
 /* Begins the wait, after which `kept` is released. Takes `work` and a job of
- * the runtime: a close waits for this. Thread: that of the record. */
+ * the runtime: a close waits for this. Thread: as the record. */
 void uva__event_work_await(struct uva__event_work *work);
 
 /* Without an event nobody can tell when the device is done: keeps `kept` and
