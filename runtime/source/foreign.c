@@ -160,8 +160,11 @@ bool uva__foreign_enter_closed_locked(struct uva__foreign *f)
     return true;
 }
 
-static void foreign_call_begin_locked(struct uva__foreign *f)
+/* As uva__foreign_call_end_locked(). */
+static void foreign_call_begin_locked(struct uva__foreign *f, uint64_t *thread)
 {
+    if (thread != NULL)
+        *thread = uva__thread_self();
     f->locked.inside++;
     if (f->locked.wish == UVA__FOREIGN_ABANDONED)
         uva__atomic64_add(&f->source.rt->stats.calls_stuck, 1);
@@ -181,7 +184,7 @@ void uva__foreign_call_end_locked(struct uva__foreign *f, uint64_t *thread)
 static void foreign_call_begin(struct uva__foreign *f)
 {
     uva__lock_take(&f->lock);
-    foreign_call_begin_locked(f);
+    foreign_call_begin_locked(f, NULL);
     uva__lock_drop(&f->lock);
 }
 
@@ -240,8 +243,7 @@ int64_t uva__foreign_request_begin_locked(struct uva__foreign *f)
     if (n == 0)
         return 0;
     uva__consumer_state_note_request(state, n);
-    f->locked.requesting = uva__thread_self();
-    foreign_call_begin_locked(f);
+    foreign_call_begin_locked(f, &f->locked.requesting);
     return n;
 }
 
@@ -286,8 +288,7 @@ static void foreign_cancel(struct uva__foreign *f)
         producer = f->locked.producer;
     if (producer != NULL) {
         uva__consumer_state_note_cancel_delivered(&f->locked.state);
-        f->locked.cancelling = uva__thread_self();
-        foreign_call_begin_locked(f);
+        foreign_call_begin_locked(f, &f->locked.cancelling);
     }
     uva__lock_drop(&f->lock);
     if (producer == NULL)
@@ -479,7 +480,7 @@ bool uva__foreign_may_start(struct uva__foreign *f)
     due = f->locked.wish == UVA__FOREIGN_WANTED;
     if (due) {
         f->locked.start = UVA__FOREIGN_START_IN;
-        foreign_call_begin_locked(f);
+        foreign_call_begin_locked(f, NULL);
     } else {
         f->locked.peer = UVA__FOREIGN_PEER_CLOSED;
     }

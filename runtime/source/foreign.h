@@ -192,16 +192,16 @@ void uva__foreign_discard_later(struct uva__foreign *foreign,
  * CLOSED after that. Thread: any. */
 void uva__foreign_close(struct uva__foreign *foreign);
 
-/* Notes that the producer releases inside one of our extractions, which has to
- * return before the producer is CLOSED. Thread: the extracting one. */
+/* Notes that the producer releases inside an extraction, which has to return
+ * before the producer is CLOSED. Thread: as the extraction. */
 void uva__foreign_release_below(struct uva__foreign *foreign);
 
 /* Returns how many batches the caller has to request now; 0: no batches, and
  * there is no call to end. Thread: any. */
 int64_t uva__foreign_request_begin_locked(struct uva__foreign *foreign);
 
-/* One of our calls has returned; `*thread` (or NULL) is the thread inside it.
- * Wakes the callbacks that wait for that. Thread: any. */
+/* A call of the producer has returned; `*thread` (or NULL) is the thread inside
+ * it. Wakes the callbacks that wait for that. Thread: any. */
 void uva__foreign_call_end_locked(struct uva__foreign *foreign,
                                   uint64_t *thread);
 

@@ -52,8 +52,8 @@ starter_withdraw_checker(struct uva__foreign *f,
         (void)uva_check_withdraw(checked);
 }
 
-/* start may use this thread for as long as the stream lasts: there must be
- * another one that can request and cancel. */
+/* start may use this thread for as long as the stream lasts: another thread
+ * must be there to request and cancel. */
 static int starter_call(struct uva__foreign *f, struct uva_error *error)
 {
     struct ArrowAsyncDeviceStreamHandler *handler;

@@ -277,7 +277,7 @@ static bool pending_task_is_due_locked(const struct uva__pending_task *task,
             (task->kind == UVA__TASK_FOREIGN && foreign));
 }
 
-/* Returns the first task that a close extracts; NULL: there is none. */
+/* Claims the first task that a close extracts; NULL after the last one. */
 static struct uva__pending_task *
 pending_tasks_claim_next(struct uva__pending_tasks *tasks, bool foreign)
 {

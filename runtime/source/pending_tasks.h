@@ -121,7 +121,7 @@ bool uva__pending_tasks_is_at_risk(struct uva__pending_tasks *pending_tasks);
 
 /* Discards a task that is not wanted. A foreign one is extracted, and its array
  * released at once: not with a NULL `out`, though the Arrow document asks for
- * that, as some producers crash on it, and all accept this. A task of ours is
+ * that, as some producers crash on it, and all accept this. Our own task is
  * not made into data. Thread: any.
  *
  * Clauses: G-21, Q-13. */
