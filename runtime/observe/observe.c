@@ -130,7 +130,7 @@ static const struct {
     [UVA__MOVE_OFFER_ERROR] = {"on_error", .kind = UVA_EVENT_END},
     [UVA__MOVE_RELEASE] = {"release", .kind = UVA_EVENT_END,
                            .code = ECANCELED}, /* unless it has ended */
-    [UVA__STEP_REQUEST] = {"request", true, "request", UVA_EVENT_REQUEST},
+    [UVA__STEP_REQUEST] = {"request", true, "request", UVA_EVENT_REQUEST, 0},
     [UVA__STEP_CANCEL] = {"cancel", false, "cancel", UVA_EVENT_CANCEL,
                           ECANCELED},
 };

@@ -313,7 +313,7 @@ static const struct uva__source_kind blocking_kind = {
                 .limits =
                     (const struct uva__option_limit[]){
                         UVA__LIMIT(uva_blocking_source, busy_ms, 0, INT64_MAX),
-                        {NULL}}},
+                        {.name = NULL}}},
     .size = sizeof(struct blocking),
     .needs = UVA__READER_NEEDS,
     .check = blocking_check,
