@@ -112,13 +112,29 @@ static bool consumer_may_read(struct uva__consumer *c)
     return false;
 }
 
-/* A hook of the producer: the short way of most tasks. */
+/* Notes the facts of a batch before its extraction. */
+static void consumer_describe(struct uva__consumer *consumer,
+                              const struct uva__batch_info *info)
+{
+    consumer->batch.ordinal = info->ordinal;
+    consumer->bytes = info->bytes;
+}
+
+/* A hook of the producer: the short way of most tasks. False: the task is to be
+ * offered as usual, as there is more to do. So it is after a cancel or a drop;
+ * whatever else ends the stream has stopped the producer. */
 static bool consumer_take(void *ctx, struct uva__task *task)
 {
     struct uva__consumer *c = ctx;
 
-    if (!uva__consumer_take(c, task))
+    assert(!task->is_lazy);
+    if (uva__stream_is_cancelling(c->stream) ||
+        (!c->stream->device_data && !uva__buffer_is_readable(&task->array)))
         return false;
+    assert(uva__consumer_is_open(c) && !c->stream->loop.silent);
+    consumer_describe(c, &task->info);
+    c->batch.metadata = task->info.metadata.block;
+    c->batch.data = task->array;
     c->kind->batch(c);
     return true;
 }
@@ -134,7 +150,7 @@ static void consumer_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
         uva__task_drop(task);
         return;
     }
-    uva__consumer_describe(c, uva__task_info(task));
+    consumer_describe(c, uva__task_info(task));
     c->batch.metadata = metadata;
     if (uva__task_extract_first(task, &c->batch.data) == 0 &&
         consumer_may_read(c))
@@ -184,8 +200,7 @@ void uva__consumer_begin(struct uva_stream *stream)
     struct uva__consumer *c = consumer_at(stream);
 
     uva__share_join(&c->share, &stream->tail->source->share);
-    uva__inlet_begin_last(
-        &c->inlet, c->kind->hooks.take != NULL ? &c->kind->hooks : &hooks, c);
+    uva__inlet_begin_last(&c->inlet, &hooks, c);
 }
 
 /* Data in pinned and managed memory can be read once its event is complete. The

@@ -32,9 +32,6 @@ struct uva__consumer_kind {
     /* frees what it owns beside the common part, any thread; NULL: that is all
      */
     void (*free)(struct uva__consumer *consumer);
-    /* `take` is the short way of most batches, with the consumer as its ctx;
-     * NULL: the consumer takes the batch and calls `batch` */
-    struct uva__producer_hooks hooks;
 };
 
 struct uva__consumer {
@@ -74,14 +71,6 @@ uva__consumer_point(const struct uva__consumer *consumer)
     return &consumer->stream->label->consumer;
 }
 
-/* Notes the facts of a batch before its extraction. */
-static inline void uva__consumer_describe(struct uva__consumer *consumer,
-                                          const struct uva__batch_info *info)
-{
-    consumer->batch.ordinal = info->ordinal;
-    consumer->bytes = info->bytes;
-}
-
 /* Whether the outcome is open. Thread: loop. */
 static inline bool uva__consumer_is_open(const struct uva__consumer *consumer)
 {
@@ -93,26 +82,6 @@ static inline bool uva__consumer_is_open(const struct uva__consumer *consumer)
 static inline bool uva__consumer_is_over(const struct uva__consumer *consumer)
 {
     return consumer->inlet.above == NULL;
-}
-
-/* For the `take` of a producer's hooks: leaves the batch where `batch` of the
- * ops expects it. False: it is to be offered as usual, as there is more to do.
- * So it is after a cancel or a drop; whatever else ends the stream has stopped
- * the producer. Thread: loop. */
-static inline bool uva__consumer_take(struct uva__consumer *consumer,
-                                      struct uva__task *task)
-{
-    const struct uva_stream *stream = consumer->stream;
-
-    assert(!task->is_lazy);
-    if (uva__stream_is_cancelling(stream) ||
-        (!stream->device_data && !uva__buffer_is_readable(&task->array)))
-        return false;
-    assert(uva__consumer_is_open(consumer) && !stream->loop.silent);
-    uva__consumer_describe(consumer, &task->info);
-    consumer->batch.metadata = task->info.metadata.block;
-    consumer->batch.data = task->array;
-    return true;
 }
 
 /* Requests one more batch. Thread: loop, once the schema is known. */

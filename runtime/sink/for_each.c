@@ -62,7 +62,6 @@ static void batch_accepted(struct for_each *f)
 {
     uva_array_release(&f->consumer.batch.data);
     metadata_drop(f);
-    uva__share_hold(&f->consumer.share, 0, 0);
     f->consumer.delivered++;
 }
 
@@ -96,12 +95,6 @@ static void batch_paused(struct for_each *f)
         uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
-static void batch_taken(struct for_each *f)
-{
-    batch_accepted(f);
-    uva__consumer_request(&f->consumer);
-}
-
 /* It wants the batch later, or no more. */
 __attribute__((cold)) static void batch_refused(struct for_each *f, int code)
 {
@@ -122,17 +115,6 @@ __attribute__((cold)) static void batch_refused(struct for_each *f, int code)
     uva_array_release(&c->batch.data);
 }
 
-__attribute__((cold)) static int on_batch_timed(struct for_each *f)
-{
-    const struct uva__point *point = uva__consumer_point(&f->consumer);
-    const int64_t ordinal = f->consumer.batch.ordinal;
-    const uint64_t since_ns = uva__span_begin(point->rt);
-    const int code = f->user.on_batch(f->user.ctx, &f->consumer.batch);
-
-    uva__point_span_end(point, "on_batch", ordinal, since_ns);
-    return code;
-}
-
 /* A resume that comes before on_batch is called has no effect. */
 static void resumes_forget(struct uva_stream *stream)
 {
@@ -143,45 +125,28 @@ static void resumes_forget(struct uva_stream *stream)
 /* on_batch has returned `code`. */
 static void batch_answered(struct for_each *f, int code)
 {
-    if (f->consumer.stream->loop.silent)
+    if (f->consumer.stream->loop.silent) {
         uva_array_release(&f->consumer.batch.data);
-    else if (code != 0)
+    } else if (code != 0) {
         batch_refused(f, uva__error_positive(code));
-    else
-        batch_taken(f);
+    } else {
+        batch_accepted(f);
+        uva__consumer_request(&f->consumer);
+    }
 }
 
 static void for_each_batch(struct uva__consumer *consumer)
 {
     struct for_each *f = for_each_of(consumer);
-
-    resumes_forget(consumer->stream);
-    batch_answered(f, uva__point_traces(uva__consumer_point(consumer))
-                          ? on_batch_timed(f)
-                          : f->user.on_batch(f->user.ctx, &consumer->batch));
-}
-
-/* As for_each_batch(), for most tasks: there is no trace then, no batch is
- * given a second time, and the producer is running. */
-static bool for_each_take(void *ctx, struct uva__task *task)
-{
-    struct uva__consumer *c = ctx;
-    struct for_each *f = for_each_of(c);
+    const int64_t ordinal = consumer->batch.ordinal;
+    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
     int code;
 
-    if (!uva__consumer_take(c, task))
-        return false;
-    assert(f->metadata.block == NULL);
-    resumes_forget(c->stream);
-    code = f->user.on_batch(f->user.ctx, &c->batch);
-    if (code != 0 || c->stream->loop.silent) {
-        batch_answered(f, code);
-        return true;
-    }
-    uva_array_release(&c->batch.data);
-    c->delivered++;
-    uva__consumer_request(c);
-    return true;
+    resumes_forget(consumer->stream);
+    code = f->user.on_batch(f->user.ctx, &consumer->batch);
+    uva__point_span_end(uva__consumer_point(consumer), "on_batch", ordinal,
+                        since_ns);
+    batch_answered(f, code);
 }
 
 /* After a resume: gives the paused batch again, or requests the next one. */
@@ -193,6 +158,7 @@ static void for_each_posted(struct uva__consumer *consumer)
         uva__atomic64_exchange(&consumer->stream->resumed, 0) == 0)
         return;
     f->paused = false;
+    uva__share_hold(&consumer->share, 0, 0);
     uva__producer_pause(consumer->stream->tail, false);
     if (uva_array_is_live(&consumer->batch.data)) {
         consumer->stream->rt->loop.spent++;
@@ -232,7 +198,6 @@ static const struct uva__consumer_kind for_each_kind = {
     .done = for_each_done,
     .posted = for_each_posted,
     .free = for_each_free,
-    .hooks = {.take = for_each_take},
 };
 
 int uva_stream_for_each(struct uva_stream *stream,

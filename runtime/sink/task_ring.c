@@ -480,11 +480,6 @@ int uva__task_ring_refuse(struct uva__task_ring *r, int code, const char *text)
     return reader_conclude(r, reader_await(r, UVA__TASK_RING_BAD));
 }
 
-const char *uva__task_ring_text(const struct uva__task_ring *r)
-{
-    return r->reader.text;
-}
-
 /* ---- life --------------------------------------------------------------- */
 
 static void task_ring_free(struct uva_stream *stream)

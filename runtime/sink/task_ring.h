@@ -101,7 +101,7 @@ UVA_MUST_CHECK int uva__task_ring_start(struct uva_stream *stream,
                                         struct uva_error *error);
 
 /* Gives a copy of the schema, when it is known; `out` is released on failure.
- * This and the next two return 0 or a code, which uva__task_ring_text()
+ * This and the next two return 0 or a code, which `reader.text`
  * describes. Thread: reader. */
 UVA_MUST_CHECK int uva__task_ring_schema(struct uva__task_ring *task_ring,
                                          struct ArrowSchema *out);
@@ -115,10 +115,6 @@ UVA_MUST_CHECK int uva__task_ring_next(struct uva__task_ring *task_ring,
  * `code`, unless it had ended before. Thread: reader. */
 int uva__task_ring_refuse(struct uva__task_ring *task_ring, int code,
                           const char *text);
-
-/* Returns the error text of the last call, or NULL. Borrows, until the next
- * call. Thread: reader. */
-const char *uva__task_ring_text(const struct uva__task_ring *task_ring);
 
 /* Ends the reading; cancels the stream, unless it is over. Does not wait.
  * Thread: any. */

@@ -41,7 +41,7 @@ static int device_get_next(struct ArrowDeviceArrayStream *self,
 
 static const char *device_get_last_error(struct ArrowDeviceArrayStream *self)
 {
-    return uva__task_ring_text(self->private_data);
+    return ((const struct uva__task_ring *)self->private_data)->reader.text;
 }
 
 static void device_release(struct ArrowDeviceArrayStream *self)
@@ -107,7 +107,7 @@ static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 
 static const char *plain_get_last_error(struct ArrowArrayStream *self)
 {
-    return uva__task_ring_text(self->private_data);
+    return ((const struct uva__task_ring *)self->private_data)->reader.text;
 }
 
 static void plain_release(struct ArrowArrayStream *self)
