@@ -18,8 +18,9 @@ struct uva__mpsc {
 };
 
 /* Pushes a link that is not in the stack. Writes of the caller before this are
- * seen by the thread that takes the element. Thread: any. */
-static inline void uva__mpsc_push(struct uva__mpsc *stack,
+ * seen by the thread that takes the element. Returns whether the stack was
+ * empty. Thread: any. */
+static inline bool uva__mpsc_push(struct uva__mpsc *stack,
                                   struct uva__link *link)
 {
     void *newest = uva__atomic_ptr_load(&stack->newest);
@@ -27,6 +28,7 @@ static inline void uva__mpsc_push(struct uva__mpsc *stack,
     do
         link->next = newest;
     while (!uva__atomic_ptr_cas(&stack->newest, &newest, link));
+    return newest == NULL;
 }
 
 /* Takes out all elements; gives the oldest, which leads to the younger ones, or

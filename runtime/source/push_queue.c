@@ -57,10 +57,9 @@ struct push {
 /* While the budget of the runtime is full, the inbox takes one at a time. */
 static bool queue_has_room_locked(const struct uva__push_queue *q)
 {
-    const int64_t count = uva__inbox_count_locked(&q->inbox);
+    const int64_t count = q->locked.count;
 
-    return count < q->window.batches &&
-           uva__inbox_bytes_locked(&q->inbox) < q->window.bytes &&
+    return count < q->window.batches && q->locked.bytes < q->window.bytes &&
            (count == 0 || !uva__budget_is_full(q->rt));
 }
 
@@ -69,16 +68,18 @@ static int push_enter_locked(struct uva__push_queue *q, struct push *push,
                              struct ArrowDeviceArray *array)
 {
     struct uva__task *task = task_of(push->slot.head);
-    const int64_t left = INT64_MAX - uva__inbox_bytes_locked(&q->inbox);
+    const int64_t left = INT64_MAX - q->locked.bytes;
 
-    if (q->inbox.locked.shut || uva__rt_is_closed(q->rt))
+    if (q->locked.shut || uva__rt_is_closed(q->rt))
         return EPIPE;
     if (!queue_has_room_locked(q) || (q->locked.waiting > 0 && !push->admitted))
         return EAGAIN;
     if (task->info.bytes > left)
         task->info.bytes = left;
     uva_array_move(array, &task->array);
-    push->first = uva__inbox_put_locked(&q->inbox, task);
+    q->locked.count++;
+    q->locked.bytes += task->info.bytes;
+    push->first = uva__inbox_put(&q->inbox, task);
     return 0;
 }
 
@@ -110,11 +111,11 @@ static bool push_wait_locked(struct uva__push_queue *q, struct push *push)
     if (!q->locked.running && (limit_ms < 0 || limit_ms > POLL_MS))
         limit_ms = POLL_MS;
     q->locked.waiting++;
-    uva__lock_drop(&q->inbox.lock);
+    uva__lock_drop(&q->lock);
     uva__lane_wait_begin();
     (void)uva__futex_wait(&q->admitted, seen, limit_ms);
     uva__lane_wait_end();
-    uva__lock_take(&q->inbox.lock);
+    uva__lock_take(&q->lock);
     push->admitted = q->locked.admissions != admissions;
     if (!push->admitted)
         q->locked.waiting--;
@@ -126,13 +127,13 @@ static int push_admit(struct uva__push_queue *q, struct push *push,
 {
     int code;
 
-    uva__lock_take(&q->inbox.lock);
+    uva__lock_take(&q->lock);
     while ((code = push_enter_locked(q, push, array)) == EAGAIN)
         if (!push_wait_locked(q, push))
             break;
     if (code == EAGAIN && push->timeout_ms == 0)
         q->locked.room_wanted = true;
-    uva__lock_drop(&q->inbox.lock);
+    uva__lock_drop(&q->lock);
     return code == EAGAIN && push->timeout_ms != 0 ? ETIMEDOUT : code;
 }
 
@@ -176,9 +177,9 @@ int uva__push_queue_push(struct uva__push_queue *q,
 
 void uva__push_queue_start(struct uva__push_queue *q)
 {
-    uva__lock_take(&q->inbox.lock);
+    uva__lock_take(&q->lock);
     q->locked.running = true;
-    uva__lock_drop(&q->inbox.lock);
+    uva__lock_drop(&q->lock);
 }
 
 /* Admits all pushes that wait, once the inbox has run down and the budget lets
@@ -202,10 +203,12 @@ void uva__push_queue_absorb(struct uva__push_queue *q)
 {
     bool some;
 
-    uva__lock_take(&q->inbox.lock);
-    uva__inbox_absorb_locked(&q->inbox);
+    uva__lock_take(&q->lock);
+    (void)uva__inbox_absorb(&q->inbox);
+    q->locked.count = q->inbox.ready.count;
+    q->locked.bytes = q->inbox.ready.bytes;
     some = queue_admit_locked(q);
-    uva__lock_drop(&q->inbox.lock);
+    uva__lock_drop(&q->lock);
     if (some)
         uva__futex_raise(&q->admitted);
 }
@@ -218,21 +221,21 @@ bool uva__push_queue_has_room(struct uva__push_queue *q)
     if (!q->room_due)
         return false;
     q->room_due = false;
-    uva__lock_take(&q->inbox.lock);
+    uva__lock_take(&q->lock);
     room = queue_has_room_locked(q);
     q->locked.room_wanted = q->locked.room_wanted || !room;
-    uva__lock_drop(&q->inbox.lock);
+    uva__lock_drop(&q->lock);
     return room;
 }
 
 void uva__push_queue_shut(struct uva__push_queue *q)
 {
-    uva__lock_take(&q->inbox.lock);
-    uva__inbox_absorb_locked(&q->inbox);
-    q->inbox.locked.shut = true;
+    uva__lock_take(&q->lock);
+    (void)uva__inbox_absorb(&q->inbox);
+    q->locked.shut = true;
     q->locked.waiting = 0;
     q->locked.admissions++;
-    uva__lock_drop(&q->inbox.lock);
+    uva__lock_drop(&q->lock);
     uva__futex_raise(&q->admitted);
     slots_discard(q->rt, &q->inbox.ready.tasks);
     q->inbox.ready = (struct uva__kept){0};

@@ -15,15 +15,19 @@
 struct uva__push_queue {
     struct uva__rt *rt;       /* borrows: the pusher holds a reference */
     struct uva_window window; /* with its defaults filled in */
-    struct uva__inbox inbox;
+    struct uva__inbox inbox;  /* filled under the lock */
     bool
         room_due; /* the loop thread's: room has to be reported, by a wake-up */
     struct uva__futex admitted; /* raised for all pushes that wait */
-    struct {                    /* under the lock of the inbox */
-        int64_t waiting;        /* pushes that wait to be admitted */
-        uint64_t admissions;    /* how often pushes were admitted */
-        bool room_wanted;       /* a push returned EAGAIN: room has to be
-                                   reported */
+    struct uva__lock lock;
+    struct {
+        int64_t count;       /* batches not known to be taken */
+        int64_t bytes;       /* of those batches */
+        int64_t waiting;     /* pushes that wait to be admitted */
+        uint64_t admissions; /* how often pushes were admitted */
+        bool room_wanted;    /* a push returned EAGAIN: room has to be
+                                reported */
+        bool shut;           /* no more batches are wanted */
         bool running; /* the loop takes, and shuts the queue at the end */
     } locked;
 };

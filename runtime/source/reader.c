@@ -32,6 +32,11 @@ static struct uva__reader *reader_of(struct uva__source *source)
     return uva__container_of(source, struct uva__reader, source);
 }
 
+static const struct uva__task *task_of(const struct uva__link *link)
+{
+    return uva__container_of(link, const struct uva__task, link);
+}
+
 static void reader_free_turn(struct uva__reader *r, struct uva__rt *rt)
 {
     if (r->loop.turn == NULL)
@@ -56,12 +61,21 @@ static void reader_free(struct uva__source *source,
 
 /* ---- the loop: as a source ----------------------------------------------- */
 
+/* Lets the worker read `count` more batches, and starts it if `from` has the
+ * source. */
+static void reader_grant(struct uva__reader *r, enum uva__reader_owner from,
+                         int64_t count)
+{
+    r->loop.granted += count;
+    if (uva__reader_credit_grant(&r->credit, from, (uint64_t)count))
+        uva__reader_worker_start(r);
+}
+
 static void reader_open(struct uva__reader *r)
 {
     uva__meter_block(r->source.meter, UVA_WAITING_NONE);
     r->job.priority = r->source.producer->priority;
-    uva__reader_credit_run(&r->credit);
-    uva__reader_worker_start(r);
+    reader_grant(r, UVA__READER_IDLE, 0);
 }
 
 static void reader_on_turn(void *ctx)
@@ -140,20 +154,36 @@ static void reader_end_turn(struct uva__reader *r)
     reader_free_turn(r, r->source.rt);
 }
 
-/* Reads the facts before `tail`: so with the end, all batches before it are
- * seen. */
+/* Notes how large the batches are that came last, if the runtime limits its
+ * memory. */
+static void reader_measure(struct uva__reader *r, const struct uva__link *link)
+{
+    for (; link != NULL && r->source.share.account != NULL; link = link->next)
+        if (task_of(link)->info.bytes > r->loop.largest)
+            r->loop.largest = task_of(link)->info.bytes;
+}
+
+/* Takes the batches that have come. Reads the facts before them: so with the
+ * end, all batches before it are seen. */
 static void reader_absorb(struct uva__reader *r)
 {
     struct uva__source *source = &r->source;
-    const uint64_t facts = uva__atomic64_load(&r->credit);
+    struct uva__kept *ready = &r->inbox.ready;
+    const struct uva__kept before = *ready;
+    unsigned facts;
 
-    if ((facts & CREDIT_DESCRIBED) && !source->schema_known) {
+    r->loop.owner = uva__reader_credit_look(&r->credit, &facts);
+    reader_measure(r, uva__inbox_absorb(&r->inbox));
+    source->ready = ready->count;
+    r->loop.granted -= ready->count - before.count;
+    r->loop.bytes += (uint64_t)(ready->bytes - before.bytes);
+    uva__atomic64_store(&r->consumed, r->loop.bytes - (uint64_t)ready->bytes);
+    if ((facts & READER_DESCRIBED) && !source->schema_known) {
         uva__metadata_move(&r->worker.metadata, &source->metadata);
         source->device_type = r->worker.device_type;
         source->schema_known = true;
     }
-    source->ready = (int64_t)(uva__atomic64_load(&r->tail) - r->loop.taken);
-    if ((facts & CREDIT_ENDED) && !source->ended && source->failure.code == 0) {
+    if ((facts & READER_ENDED) && !source->ended && source->failure.code == 0) {
         uva__failure_move(&r->worker.failure, &source->failure,
                           &source->rt->allocator);
         source->ended = source->failure.code == 0;
@@ -161,47 +191,31 @@ static void reader_absorb(struct uva__reader *r)
 }
 
 /* The memory found in the batch that goes next, if the runtime limits its
- * memory: it lies in front of the ring. */
-static struct uva__share_kept *reader_kept(const struct uva__reader *r)
+ * memory: it lies at the end of the object. */
+static struct uva__share_kept *reader_kept(struct uva__reader *r)
 {
-    return (struct uva__share_kept *)(void *)r->ring - 1;
+    return (struct uva__share_kept *)(void *)((char *)r + r->source.size) - 1;
 }
 
 /* States the bytes that the window holds, and asked for at the size of the
  * largest batch, if the runtime limits its memory. */
 static void reader_account(struct uva__reader *r)
 {
-    const uint64_t tail = r->loop.taken + (uint64_t)r->source.ready;
-    const int64_t asked = (int64_t)(r->loop.granted - tail);
     const struct uva__task *oldest;
-    int64_t bytes;
+    int64_t bytes = r->inbox.ready.bytes;
 
     if (r->source.share.account == NULL)
         return;
-    for (; r->loop.measured < tail; r->loop.measured++) {
-        bytes = r->ring[r->loop.measured & r->ring_mask]->info.bytes;
-        r->loop.bytes += (uint64_t)bytes;
-        if (bytes > r->loop.largest)
-            r->loop.largest = bytes;
-    }
-    bytes = (int64_t)(r->loop.bytes - uva__atomic64_peek(&r->consumed));
     if (r->loop.largest > 0)
-        bytes += asked * r->loop.largest;
-    uva__share_hold(&r->source.share,
-                    (int64_t)(r->loop.granted - r->loop.taken), bytes);
-    oldest = r->ring[r->loop.taken & r->ring_mask];
-    if (tail > r->loop.taken && !oldest->is_lazy)
+        bytes += r->loop.granted * r->loop.largest;
+    uva__share_hold(&r->source.share, r->loop.granted + r->source.ready, bytes);
+    if (r->source.ready == 0)
+        return;
+    oldest = uva__kept_first(&r->inbox.ready);
+    if (!oldest->is_lazy)
         uva__share_keep(&r->source.share, reader_kept(r),
                         &r->worker.measure.schema, &oldest->array,
                         &oldest->info);
-}
-
-/* Lets the worker read `count` more batches. */
-static void reader_grant(struct uva__reader *r, uint64_t count)
-{
-    r->loop.granted += count;
-    if (uva__reader_credit_grant(&r->credit, count))
-        uva__reader_worker_start(r);
 }
 
 /* The consumer waits for batch number `count`, or for the source to be closed:
@@ -215,47 +229,37 @@ static void reader_want(struct uva__reader *r, uint64_t count)
 /* A worker that has paused goes on when half of its bytes were consumed. */
 static void reader_unpause(struct uva__reader *r)
 {
-    uint64_t waiting;
-
-    if (!(uva__atomic64_load(&r->credit) & CREDIT_PAUSED))
-        return;
-    waiting = (uint64_t)uva__counter_get(&r->read_bytes) -
-              uva__atomic64_peek(&r->consumed);
-    if (waiting > (uint64_t)r->window.bytes / 2 && r->source.ready > 0)
-        return;
-    uva__reader_credit_unpause(&r->credit);
-    uva__reader_worker_start(r);
+    if (r->loop.owner == UVA__READER_PAUSED &&
+        (r->inbox.ready.bytes <= r->window.bytes / 2 || r->source.ready == 0))
+        reader_grant(r, UVA__READER_PAUSED, 0);
 }
 
 /* Returns how many more batches the worker may read. A source on the loop
  * thread is read only when batches are requested, and only as many as one run
  * of its wake-up may deliver. */
-static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
+static int64_t reader_room(const struct uva__reader *r, int64_t demand)
 {
-    int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
+    int64_t used = r->loop.granted + r->source.ready;
     int64_t quantum = r->source.rt->loop.quantum;
 
     if (!r->on_loop)
-        return (uint64_t)uva__window_room(&r->window, demand, used);
+        return uva__window_room(&r->window, demand, used);
     if (quantum > r->window.batches)
         quantum = r->window.batches;
     if (demand == 0)
         return 0;
-    return quantum > used ? (uint64_t)(quantum - used) : 0;
+    return quantum > used ? quantum - used : 0;
 }
 
 static void reader_pull(struct uva__source *source, int64_t demand)
 {
     struct uva__reader *r = reader_of(source);
-    int64_t wanted;
-    uint64_t room;
+    int64_t wanted, room;
 
     if (reader_waits(r))
         return;
     reader_absorb(r);
-    uva__meter_hold(source->meter, source->ready,
-                    uva__counter_get(&r->read_bytes) -
-                        (int64_t)uva__atomic64_peek(&r->consumed));
+    uva__meter_hold(source->meter, source->ready, r->inbox.ready.bytes);
     reader_account(r);
     if (source->ended || source->failure.code != 0)
         return;
@@ -266,77 +270,47 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     if (demand > 0 && source->ready == 0)
         reader_want(r, r->loop.taken + 1);
     reader_unpause(r);
-    wanted = (int64_t)reader_room(r, demand);
-    room = (uint64_t)uva__share_room(&source->share, &source->producer->wakeup,
-                                     wanted, r->loop.largest);
+    wanted = reader_room(r, demand);
+    room = uva__share_room(&source->share, &source->producer->wakeup, wanted,
+                           r->loop.largest);
     if (source->share.account != NULL)
         uva__meter_block(source->meter, wanted > 0 && room == 0
                                             ? UVA_WAITING_MEMORY
                                             : UVA_WAITING_NONE);
     if (room > 0)
-        reader_grant(r, room);
-    reader_absorb(r); /* the batches of a source that pulls inline */
+        reader_grant(r, UVA__READER_IDLE, room);
+    if (r->on_loop)
+        reader_absorb(r); /* the batches were made meanwhile */
     reader_account(r);
 }
 
 static struct uva__task *reader_take(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
-    struct uva__task *task = r->ring[r->loop.taken++ & r->ring_mask];
 
     source->ready--;
-    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
-                                          (uint64_t)task->info.bytes);
-    return task;
+    r->loop.taken++;
+    return uva__kept_pop(&r->inbox.ready);
 }
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
-/* The worker has closed the source: takes its slots back. */
-static void reader_empty(struct uva__reader *r)
-{
-    const uint64_t tail = uva__atomic64_load(&r->tail);
-    struct uva__link *link;
-
-    if (r->loop.phase == UVA__READER_EMPTIED)
-        return;
-    uva__rt_drop_hold_up(r->source.rt, &r->loop.hold_up);
-    r->loop.phase = UVA__READER_EMPTIED;
-    for (; r->loop.taken < tail; r->loop.taken++)
-        uva__slots_put_task(r->source.rt, r->ring[r->loop.taken & r->ring_mask],
-                            true);
-    while ((link = uva__list_pop(&r->worker.slots)) != NULL)
-        uva__slots_put_task(r->source.rt,
-                            uva__container_of(link, struct uva__task, link),
-                            true);
-}
-
-static void reader_discard_until(struct uva__reader *r, uint64_t tail)
-{
-    for (; r->loop.taken < tail; r->loop.taken++)
-        uva__producer_drop_task(r->source.producer,
-                                r->ring[r->loop.taken & r->ring_mask]);
-}
-
 static void reader_stop(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
-    uint64_t tail = uva__atomic64_load(&r->tail), word;
+    enum uva__reader_owner owner;
 
-    r->loop.phase = UVA__READER_STOPPED;
+    owner = uva__reader_credit_cancel(&r->credit);
+    (void)uva__inbox_absorb(&r->inbox);
+    uva__kept_drop(&r->inbox.ready, source);
     source->ready = 0;
     uva__share_stop(&source->share);
     uva__meter_hold(source->meter, 0, 0);
-    reader_discard_until(r, tail);
-    uva__atomic64_store(&r->discard_from, tail);
-    word = uva__reader_credit_cancel(&r->credit);
     reader_want(r, UVA__AWAITED_ALL);
     if (reader_waits(r))
         uva__permits_end(r->loop.turn);
-    if (word & CREDIT_CLOSED) {
+    if (owner == UVA__READER_CLOSED) {
         reader_end_turn(r);
-        reader_discard_until(r, uva__atomic64_load(&r->tail));
-        reader_empty(r);
         return;
     }
     if (!uva__reader_worker_cancel(r)) {
@@ -344,22 +318,20 @@ static void reader_stop(struct uva__source *source)
     } else if (r->loop.turn != NULL && r->loop.turn->own == NULL) {
         uva__permits_end(r->loop.turn);
     }
-    if (!(word & CREDIT_RUNNING)) {
-        uva__reader_credit_run(&r->credit);
-        uva__reader_worker_start(r);
-    }
+    if (owner != UVA__READER_RUNNING)
+        reader_grant(r, owner, 0);
     uva__reader_worker_give_up(r);
 }
 
 static void reader_posted(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
+    unsigned facts;
 
-    if (!(uva__atomic64_load(&r->credit) & CREDIT_CLOSED))
+    if (uva__reader_credit_look(&r->credit, &facts) != UVA__READER_CLOSED)
         return;
     reader_end_turn(r);
-    if (source->stopped)
-        reader_empty(r);
+    uva__rt_drop_hold_up(source->rt, &r->loop.hold_up);
 }
 
 /* A source that was never started still has to be closed, by a worker. A source
@@ -429,11 +401,6 @@ static const struct uva__source_ops inline_ops = {
     .pulls_inline = true,
 };
 
-static size_t ring_size(const struct uva_window *window)
-{
-    return uva__window_ring(window->batches) * sizeof(struct uva__task *);
-}
-
 void uva__reader_require(struct uva__source_setup *setup, bool on_loop,
                          bool can_interrupt)
 {
@@ -443,14 +410,12 @@ void uva__reader_require(struct uva__source_setup *setup, bool on_loop,
         setup->needs |= UVA__SOURCE_UNCAPPED;
     if (setup->rt->memory_bytes > 0)
         setup->more += sizeof(struct uva__share_kept);
-    setup->more += ring_size(&setup->window);
 }
 
 int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
                      const struct uva__source_setup *setup, bool on_loop,
                      bool can_interrupt, struct uva_turns *turns)
 {
-    const size_t ring = ring_size(&setup->window);
     int code;
 
     r->source.ops = on_loop ? &inline_ops : &worker_ops;
@@ -458,8 +423,6 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     r->on_loop = on_loop;
     r->can_interrupt = can_interrupt;
     r->window = setup->window;
-    r->ring = (void *)((char *)r + r->source.size - ring);
-    r->ring_mask = (uint32_t)(ring / sizeof(*r->ring) - 1);
     r->loop.largest = -1;
     r->job.run = uva__reader_worker_run;
     r->job.awaited = &r->awaited;

@@ -3,14 +3,15 @@
  * at a time, as far ahead of demand as a window allows. The kinds of source are
  * in from_blocking and from_tasks.
  *
- * The loop grants credits; the worker fills a slot for each, in order. It takes
- * the slots a few at a time, so that a stream that waits for its source does
- * not hold the slots of a whole window. The thread that holds the RUNNING bit
- * of `credit` owns the source and everything under `worker`: for a source that
- * may run there, that is the loop thread. */
+ * The loop grants credits; the worker fills a slot for each, in order, and puts
+ * it into the inbox. It takes empty slots a few at a time, so that a stream
+ * that waits for its source does not hold the slots of a whole window. While a
+ * thread runs the reader (RUNNING), it owns the source and everything under
+ * `worker`: for a source that may run there, that is the loop thread. */
 #ifndef UVA_SOURCE_READER_H
 #define UVA_SOURCE_READER_H
 
+#include "source/inbox.h"
 #include "source/interrupt.h"
 #include "source/reader_credit.h"
 #include "stream/discard_queue.h"
@@ -61,13 +62,11 @@ struct uva__reader_ops {
     void (*free)(struct uva__reader *reader);
 };
 
-/* How far the loop is, in this order. */
+/* How far the loop is. */
 enum uva__reader_phase {
     UVA__READER_NEW,
     UVA__READER_STARTED,
-    UVA__READER_REQUESTED, /* a batch has been requested */
-    UVA__READER_STOPPED,
-    UVA__READER_EMPTIED /* the slots were taken back */
+    UVA__READER_REQUESTED /* a batch has been requested */
 };
 
 /* How far the worker is. */
@@ -85,7 +84,6 @@ struct uva__reader {
     bool on_loop;                      /* the loop thread is its worker */
     bool can_interrupt;                /* ops->interrupt has an effect */
     bool is_timed;                     /* its calls are measured */
-    uint32_t ring_mask;                /* size of `ring` less one */
     struct uva_job job;                /* the worker's: reads */
     uint64_t submitted_ns;          /* when that was submitted; 0: not timed */
     union {                         /* of a cancel, for the extra thread */
@@ -93,34 +91,29 @@ struct uva__reader {
         struct uva__discard rescue; /* closes a source whose job waits: in no
                                        call then, so it is not interrupted */
     };
-    struct uva__task **ring; /* slots filled, a power of two: lies after
-                                the struct of the kind of source */
-    struct {                 /* the loop thread's alone */
-        uint64_t granted;    /* batches that the worker may read, in all */
-        uint64_t taken;      /* slots taken full, in all */
-        uint64_t measured;   /* slots filled and measured, in all */
-        uint64_t bytes;      /* of those slots, in all */
+    struct uva__inbox inbox; /* batches that were read */
+    struct uva__reader_credit credit;
+
+    struct {             /* the loop thread's alone */
+        int64_t granted; /* credits for batches that have not come */
+        uint64_t taken;  /* batches, in all */
         int64_t largest; /* size of the largest batch; -1: no batch so far */
+        uint64_t bytes;  /* that have come, in all */
+        enum uva__reader_owner owner; /* of the source, at the last look */
         enum uva__reader_phase phase;
         struct uva__hold_up hold_up; /* stopped, and its source is not closed */
         struct uva__permit *turn; /* owns: to be open; NULL: without a limit */
     } loop;
 
-    struct uva__atomic64 credit;       /* see source/reader_credit.h */
-    struct uva__atomic64 awaited;      /* batches; see exec/awaited.h */
-    struct uva__interrupt interrupt;   /* whether the worker is in a call */
-    struct uva__atomic64 tail;         /* slots filled, in all; by the worker */
-    struct uva__counter read_bytes;    /* in these, as far as known */
-    struct uva__atomic64 busy_ns;      /* in calls that have ended, if it is
-                                          timed; by the worker */
-    struct uva__atomic64 busy_since;   /* when the present call began; 0: no
-                                          call */
-    struct uva__atomic64 consumed;     /* bytes consumed, in all; by the loop */
-    struct uva__atomic64 discard_from; /* after a stop the loop discards the
-                                          slots before this one, the worker the
-                                          rest */
+    struct uva__atomic64 awaited;    /* batches; see exec/awaited.h */
+    struct uva__atomic64 consumed;   /* bytes consumed, in all; by the loop */
+    struct uva__interrupt interrupt; /* whether the worker is in a call */
+    struct uva__atomic64 busy_ns;    /* in calls that have ended, if it is
+                                        timed; by the worker */
+    struct uva__atomic64 busy_since; /* when the present call began; 0: no
+                                        call */
 
-    struct { /* of the thread that has RUNNING */
+    struct { /* of the thread that runs it */
         enum uva__reading reading;
         struct uva__measure measure;   /* of its batches */
         struct uva__metadata metadata; /* gives to the loop, with DESCRIBED */
@@ -128,9 +121,11 @@ struct uva__reader {
         ArrowDeviceType device_type;   /* gives to the loop, with DESCRIBED */
         int32_t count;                 /* batches in this job */
         uint64_t credits;              /* batches that may be read now */
-        struct uva__list slots;        /* empty slots, taken in advance */
-        uint64_t since_ns;             /* the job's begin */
-        bool working;                  /* counts as a running job */
+        uint64_t bytes;         /* in the batches that were read, in all */
+        uint64_t done;          /* batches that were read, in all */
+        struct uva__list slots; /* empty slots, taken in advance */
+        uint64_t since_ns;      /* the job's begin */
+        bool working;           /* counts as a running job */
         bool warned; /* a batch of another device type was reported */
         bool inside; /* entered, as `interrupt` has it */
     } worker;
@@ -154,7 +149,8 @@ UVA_MUST_CHECK int uva__reader_init(struct uva__reader *reader,
 
 /* ---- the worker's side, for the loop's: source/reader_worker.c ----------- */
 
-/* Starts the worker. Called by the thread that has set RUNNING. Thread: any. */
+/* Starts the worker. Called by the thread that has made it RUNNING. Thread:
+ * any. */
 void uva__reader_worker_start(struct uva__reader *reader);
 
 /* Marks a cancel, which the worker checks before and after each call, and has a

@@ -1,125 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which thread owns a reader's source, how many slots it may fill, and how far
- * it has come, in one atomic: so that granting credit and closing cannot race.
- * Used by a reader's loop (source/reader.c) and worker
- * (source/reader_worker.c).
- */
+/* Who has a reader's source, how many batches may be read, and how far the
+ * worker has come, under one lock: so that granting credit and closing cannot
+ * race. Used by a reader's loop (source/reader.c) and worker
+ * (source/reader_worker.c). */
 #ifndef UVA_SOURCE_READER_CREDIT_H
 #define UVA_SOURCE_READER_CREDIT_H
 
 #include "base/atomic.h"
 
-/* The credits are in the bits above these. */
-enum {
-    CREDIT_RUNNING = 1,    /* a thread owns the source, and reader->worker */
-    CREDIT_PAUSED = 2,     /* it has given that up until bytes are consumed */
-    CREDIT_CANCEL = 4,     /* no more batches are wanted */
-    CREDIT_CLOSED = 8,     /* the source is closed, the slots are the loop's */
-    CREDIT_DESCRIBED = 16, /* the schema can be read */
-    CREDIT_ENDED = 32,     /* no batch follows, and the failure can be read */
-    CREDIT_FLAGS = 63,
-    CREDIT_SHIFT = 6
+/* Who has the source, and reader->worker. */
+enum uva__reader_owner {
+    UVA__READER_IDLE,    /* no thread: the worker has used its credits */
+    UVA__READER_RUNNING, /* the worker, or its job is queued */
+    UVA__READER_PAUSED,  /* no thread, until bytes are consumed */
+    UVA__READER_CLOSED   /* no thread: the source is closed */
 };
+
+enum {
+    READER_DESCRIBED = 1, /* the schema can be read */
+    READER_ENDED = 2,     /* no batch follows, and the failure can be read */
+    READER_CANCELLED = 4  /* no more batches are wanted */
+};
+
+/* All zeroes: idle. */
+struct uva__reader_credit {
+    struct uva__lock lock;
+    enum uva__reader_owner owner;
+    unsigned facts;   /* bits READER_... */
+    uint64_t credits; /* that the worker has not taken */
+};
+
+/* Gives the owner, and the facts. Thread: any. */
+static inline enum uva__reader_owner
+uva__reader_credit_look(struct uva__reader_credit *c, unsigned *facts)
+{
+    enum uva__reader_owner owner;
+
+    uva__lock_take(&c->lock);
+    owner = c->owner;
+    *facts = c->facts;
+    uva__lock_drop(&c->lock);
+    return owner;
+}
 
 /* ---- the loop ----------------------------------------------------------- */
 
-/* Sets RUNNING; the caller starts the worker. Thread: loop, when RUNNING is not
- * set. */
-static inline void uva__reader_credit_run(struct uva__atomic64 *word)
-{
-    uva__atomic64_or(word, CREDIT_RUNNING);
-}
-
-/* Grants n credits. Returns whether the caller has to start the worker. Thread:
- * loop. */
-static inline bool uva__reader_credit_grant(struct uva__atomic64 *word,
+/* Grants `n` credits. If `from` has the source, the worker gets it: returns
+ * whether the caller has to start it. Thread: loop. */
+static inline bool uva__reader_credit_grant(struct uva__reader_credit *c,
+                                            enum uva__reader_owner from,
                                             uint64_t n)
 {
-    const uint64_t before = uva__atomic64_add(word, n << CREDIT_SHIFT);
+    bool start;
 
-    if (before & (CREDIT_RUNNING | CREDIT_PAUSED | CREDIT_CLOSED))
-        return false;
-    uva__reader_credit_run(word);
-    return true;
+    uva__lock_take(&c->lock);
+    c->credits += n;
+    start = c->owner == from;
+    if (start)
+        c->owner = UVA__READER_RUNNING;
+    uva__lock_drop(&c->lock);
+    return start;
 }
 
-/* Ends a pause; the caller starts the worker. Thread: loop. */
-static inline void uva__reader_credit_unpause(struct uva__atomic64 *word)
+/* Returns who has the source: unless that is the worker, or the source is
+ * closed, the caller has to start the worker. Thread: loop. */
+static inline enum uva__reader_owner
+uva__reader_credit_cancel(struct uva__reader_credit *c)
 {
-    uva__atomic64_and(word, ~(uint64_t)CREDIT_PAUSED);
-    uva__reader_credit_run(word);
+    enum uva__reader_owner owner;
+
+    uva__lock_take(&c->lock);
+    c->facts |= READER_CANCELLED;
+    owner = c->owner;
+    uva__lock_drop(&c->lock);
+    return owner;
 }
 
-/* Sets CANCEL. Returns the bits before that: with CLOSED the slots are the
- * loop's; without RUNNING the caller has to start the worker. Thread: loop. */
-static inline uint64_t uva__reader_credit_cancel(struct uva__atomic64 *word)
-{
-    return uva__atomic64_or(word, CREDIT_CANCEL);
-}
-
-/* ---- the worker, while it has RUNNING ----------------------------------- */
-
-/* States a fact: DESCRIBED or ENDED. Thread: worker. */
-static inline void uva__reader_credit_state(struct uva__atomic64 *word,
-                                            uint64_t fact)
-{
-    uva__atomic64_or(word, fact);
-}
+/* ---- the worker, while it has the source -------------------------------- */
 
 /* The next step of the worker. */
 enum uva__reader_credit_next {
-    UVA__READER_CREDIT_GO,   /* credits were taken */
-    UVA__READER_CREDIT_IDLE, /* there were no credits: RUNNING was given up */
+    UVA__READER_CREDIT_GO,   /* there are credits */
+    UVA__READER_CREDIT_IDLE, /* the source was given up */
     UVA__READER_CREDIT_STOP  /* no more batches are wanted */
 };
 
-/* Takes all credits, or gives up RUNNING without credits. Thread: worker. */
+/* Takes all credits, to those that it has. Gives the source up without credits;
+ * or, if the window is `full`, until bytes are consumed. Thread: worker. */
 static inline enum uva__reader_credit_next
-uva__reader_credit_refill(struct uva__atomic64 *word, uint64_t *credits)
+uva__reader_credit_refill(struct uva__reader_credit *c, bool full,
+                          uint64_t *credits)
 {
-    uint64_t seen = uva__atomic64_load(word), next;
+    enum uva__reader_credit_next next = UVA__READER_CREDIT_GO;
 
-    do {
-        if (seen & CREDIT_CANCEL)
-            return UVA__READER_CREDIT_STOP;
-        next = seen >> CREDIT_SHIFT == 0 ? seen & ~(uint64_t)CREDIT_RUNNING
-                                         : seen & CREDIT_FLAGS;
-    } while (!uva__atomic64_cas(word, &seen, next));
-    *credits = seen >> CREDIT_SHIFT;
-    return *credits == 0 ? UVA__READER_CREDIT_IDLE : UVA__READER_CREDIT_GO;
+    uva__lock_take(&c->lock);
+    *credits += c->credits;
+    c->credits = 0;
+    if (c->facts & READER_CANCELLED) {
+        next = UVA__READER_CREDIT_STOP;
+    } else if (full || *credits == 0) {
+        c->owner = full ? UVA__READER_PAUSED : UVA__READER_IDLE;
+        next = UVA__READER_CREDIT_IDLE;
+    }
+    uva__lock_drop(&c->lock);
+    return next;
 }
 
-/* Gives up RUNNING until the loop ends the pause. False if it was cancelled.
- * Thread: worker. */
-static inline bool uva__reader_credit_pause(struct uva__atomic64 *word)
+/* States a fact, and who has the source from then on. Thread: worker. */
+static inline void uva__reader_credit_state(struct uva__reader_credit *c,
+                                            unsigned fact,
+                                            enum uva__reader_owner owner)
 {
-    uint64_t seen = uva__atomic64_load(word);
-
-    do
-        if (seen & CREDIT_CANCEL)
-            return false;
-    while (!uva__atomic64_cas(
-        word, &seen, (seen & ~(uint64_t)CREDIT_RUNNING) | CREDIT_PAUSED));
-    return true;
-}
-
-/* Sets CLOSED, which gives the slots to the loop. False if it was cancelled:
- * then the worker discards the slots that were filled and not taken, and sets
- * CLOSED after that with uva__reader_credit_set_closed(). Thread: worker. */
-static inline bool uva__reader_credit_finish(struct uva__atomic64 *word)
-{
-    uint64_t seen = uva__atomic64_load(word);
-
-    do
-        if (seen & CREDIT_CANCEL)
-            return false;
-    while (!uva__atomic64_cas(word, &seen, seen | CREDIT_CLOSED));
-    return true;
-}
-
-static inline void uva__reader_credit_set_closed(struct uva__atomic64 *word)
-{
-    uva__atomic64_or(word, CREDIT_CLOSED);
+    uva__lock_take(&c->lock);
+    c->facts |= fact;
+    c->owner = owner;
+    uva__lock_drop(&c->lock);
 }
 
 #endif

@@ -22,7 +22,7 @@ enum {
 
 /* How a job of the worker ends. */
 enum worker_end {
-    WORKER_IDLE,  /* RUNNING was given up: another thread may use the reader */
+    WORKER_IDLE,  /* another thread may use the reader */
     WORKER_AGAIN, /* other jobs wait for the thread: submit the job again */
     WORKER_CLOSE  /* the source is to be closed */
 };
@@ -34,6 +34,23 @@ enum worker_stop {
     STOP_YIELD, /* other jobs wait for the thread */
     STOP_OVER   /* the source has ended, or was cancelled */
 };
+
+/* ---- what is shared with the loop --------------------------------------- */
+
+static bool worker_is_full(const struct uva__reader *r)
+{
+    return r->worker.bytes - uva__atomic64_load(&r->consumed) >=
+           (uint64_t)r->window.bytes;
+}
+
+/* Whether no more batches are wanted. */
+static bool worker_is_cancelled(struct uva__reader *r)
+{
+    unsigned facts;
+
+    (void)uva__reader_credit_look(&r->credit, &facts);
+    return (facts & READER_CANCELLED) != 0;
+}
 
 /* ---- calls into the source ---------------------------------------------- */
 
@@ -193,7 +210,7 @@ static void worker_open(struct uva__reader *r)
         worker_finish(r, code, &error, NULL);
         return;
     }
-    uva__reader_credit_state(&r->credit, CREDIT_DESCRIBED);
+    uva__reader_credit_state(&r->credit, READER_DESCRIBED, UVA__READER_RUNNING);
     worker_notify(r);
 }
 
@@ -242,12 +259,11 @@ static int worker_fill_array(struct uva__reader *r, struct uva__task *task,
         worker_note_type(r);
     code = uva__measure(&r->worker.measure, &task->array, &task->info.bytes,
                         &detail);
-    return code == 0
-               ? 0
-               : uva_error_set(error, EPROTO,
-                               "batch %llu does not fit the schema: %s",
-                               (unsigned long long)uva__atomic64_peek(&r->tail),
-                               detail.message);
+    return code == 0 ? 0
+                     : uva_error_set(error, EPROTO,
+                                     "batch %llu does not fit the schema: %s",
+                                     (unsigned long long)r->worker.done,
+                                     detail.message);
 }
 
 /* Completes the slot and gives it to the loop; discards the batch if that
@@ -255,7 +271,6 @@ static int worker_fill_array(struct uva__reader *r, struct uva__task *task,
 static int worker_fill(struct uva__reader *r, struct uva__task *task,
                        struct uva__read *read, struct uva_error *error)
 {
-    const uint64_t tail = uva__atomic64_peek(&r->tail);
     const int code = read->lazy.item != NULL
                          ? worker_fill_lazy(r, task, read, error)
                          : worker_fill_array(r, task, error);
@@ -264,14 +279,14 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
         read_discard(read);
         return code;
     }
-    task->info.ordinal = (int64_t)tail;
+    task->info.ordinal = (int64_t)r->worker.done++;
     task->producer = r->source.producer;
-    r->ring[tail & r->ring_mask] = task;
-    uva__list_remove_first(&r->worker.slots, &task->link);
-    uva__counter_add(&r->read_bytes, task->info.bytes);
     r->worker.credits--;
     r->worker.count++;
-    uva__atomic64_store(&r->tail, tail + 1);
+    r->worker.bytes += (uint64_t)task->info.bytes;
+    uva__list_remove_first(&r->worker.slots, &task->link);
+    if (uva__inbox_put(&r->inbox, task))
+        worker_notify(r); /* before the next call, which may wait */
     return 0;
 }
 
@@ -317,10 +332,11 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
     code = r->ops->next(r, &read, error);
     worker_busy_end(r);
     uva__span_end(r->source.meter, r->ops->call,
-                  code == 0 && read_is_batch(&read)
-                      ? (int64_t)uva__atomic64_peek(&r->tail)
-                      : -1,
+                  code == 0 && read_is_batch(&read) ? (int64_t)r->worker.done
+                                                    : -1,
                   since_ns);
+    if (code != 0)
+        uva_array_clear(&task->array);
     if (!worker_is_wanted(r)) {
         if (code == 0)
             read_discard(&read);
@@ -337,8 +353,6 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
     code = worker_fill(r, task, &read, error);
     if (code != 0)
         worker_finish(r, code, error, NULL);
-    else
-        worker_notify(r); /* before the next call, which may wait */
     return code == 0;
 }
 
@@ -346,14 +360,7 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
 
 static bool worker_reads_ahead(const struct uva__reader *r)
 {
-    return !uva__awaited_is(&r->awaited, uva__atomic64_peek(&r->tail));
-}
-
-static bool worker_is_full(const struct uva__reader *r)
-{
-    return (uint64_t)uva__counter_get(&r->read_bytes) -
-               uva__atomic64_load(&r->consumed) >=
-           (uint64_t)r->window.bytes;
+    return !uva__awaited_is(&r->awaited, r->worker.done);
 }
 
 /* To a job that goes before this one it yields after each batch, but not before
@@ -374,7 +381,7 @@ static bool worker_must_yield(struct uva__reader *r)
 
 static void worker_submit(struct uva__reader *r)
 {
-    r->job.done = uva__atomic64_peek(&r->tail);
+    r->job.done = r->worker.done;
     if (r->source.meter != NULL)
         uva__meter_submit(r->source.meter, UVA_LANE_BLOCKING, &r->job,
                           &r->submitted_ns);
@@ -382,18 +389,18 @@ static void worker_submit(struct uva__reader *r)
         uva__lane_submit(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
 }
 
-/* Gives up RUNNING while the window is full of bytes, and wakes the loop, which
- * ends the pause when bytes were consumed. False if it was cancelled. */
-static bool worker_pause(struct uva__reader *r)
+/* Gives up the source while the window is full of bytes, and wakes the loop,
+ * which ends the pause when bytes were consumed. */
+static enum uva__reader_credit_next worker_pause(struct uva__reader *r)
 {
-    bool paused;
+    enum uva__reader_credit_next next;
 
-    uva__source_acquire(&r->source); /* without RUNNING it may be freed */
-    paused = uva__reader_credit_pause(&r->credit);
-    if (paused)
+    uva__source_acquire(&r->source); /* once it is given up it may be freed */
+    next = uva__reader_credit_refill(&r->credit, true, &r->worker.credits);
+    if (next == UVA__READER_CREDIT_IDLE)
         worker_notify(r);
     uva__source_release(&r->source);
-    return paused;
+    return next;
 }
 
 /* Reads as long as it can; returns why it stopped. */
@@ -416,74 +423,74 @@ static enum worker_stop worker_read_on(struct uva__reader *r)
 
 static enum worker_end worker_work(struct uva__reader *r)
 {
+    enum uva__reader_credit_next next = UVA__READER_CREDIT_GO;
     enum worker_stop why;
-    uint64_t credits;
 
-    if (uva__atomic64_load(&r->credit) & CREDIT_CANCEL)
+    if (worker_is_cancelled(r))
         return WORKER_CLOSE;
     worker_set_working(r, true);
     if (r->worker.reading == UVA__READING_NOT)
         worker_open(r);
-    for (;;) {
+    while (next == UVA__READER_CREDIT_GO) {
         worker_set_working(r, true);
         why = worker_read_on(r);
         worker_leave(r);
         worker_set_working(r, false); /* before another thread may work */
-        if (why == STOP_FULL)
-            return worker_pause(r) ? WORKER_IDLE : WORKER_CLOSE;
-        if (why == STOP_YIELD &&
-            !(uva__atomic64_load(&r->credit) & CREDIT_CANCEL))
+        if (why == STOP_YIELD && !worker_is_cancelled(r))
             return WORKER_AGAIN;
-        if (why != STOP_DRY)
+        if (why == STOP_FULL)
+            next = worker_pause(r);
+        else if (why == STOP_DRY)
+            next = uva__reader_credit_refill(&r->credit, false,
+                                             &r->worker.credits);
+        else
             return WORKER_CLOSE;
-        switch (uva__reader_credit_refill(&r->credit, &credits)) {
-        case UVA__READER_CREDIT_STOP:
-            return WORKER_CLOSE;
-        case UVA__READER_CREDIT_IDLE:
-            return WORKER_IDLE;
-        case UVA__READER_CREDIT_GO:
-            r->worker.credits = credits;
-        }
     }
+    return next == UVA__READER_CREDIT_IDLE ? WORKER_IDLE : WORKER_CLOSE;
 }
 
 /* ---- closing ------------------------------------------------------------- */
 
+/* After a cancel: discards the batches that the loop has not taken. */
 static void worker_discard(struct uva__reader *r)
 {
-    uint64_t tail = uva__atomic64_peek(&r->tail),
-             i = uva__atomic64_load(&r->discard_from);
+    struct uva__link *link = uva__mpsc_take(&r->inbox.fresh), *next;
     struct uva__task *task;
-    struct uva__lazy lazy;
 
-    for (; i < tail; i++) {
-        task = r->ring[i & r->ring_mask];
-        lazy = task->lazy;
+    for (; link != NULL; link = next) {
+        next = link->next;
+        task = uva__container_of(link, struct uva__task, link);
         if (task->is_lazy)
-            (void)lazy.extract(lazy.ctx, lazy.item, NULL, NULL);
+            (void)task->lazy.extract(task->lazy.ctx, task->lazy.item, NULL,
+                                     NULL);
         else
             uva_array_release(&task->array);
         uva__task_clear(task, &r->source.rt->allocator);
+        uva__list_push(&r->worker.slots, link);
     }
 }
 
-/* Closes the source. After a cancel, slots that were filled and not taken are
- * discarded here; without one they are the loop's. */
+/* States that no batch follows, and who has the source then. */
+static void worker_end(struct uva__reader *r, enum uva__reader_owner owner)
+{
+    uva__reader_credit_state(&r->credit, READER_ENDED, owner);
+    uva__rt_wake(r->source.rt, &r->source.wakeup);
+}
+
 static void worker_close(struct uva__reader *r)
 {
+    struct uva__list *slots = &r->worker.slots;
+
     worker_set_working(r, false);
     uva__lane_give_up_here(); /* a release may block, too */
-    if (r->ops->end != NULL && r->ops->end(r)) {
-        uva__reader_credit_state(&r->credit, CREDIT_ENDED);
-        uva__rt_wake(r->source.rt, &r->source.wakeup);
-    }
+    if (r->ops->end != NULL && r->ops->end(r))
+        worker_end(r, UVA__READER_RUNNING);
     r->ops->close(r);
-    uva__reader_credit_state(&r->credit, CREDIT_ENDED);
-    if (!uva__reader_credit_finish(&r->credit)) {
+    if (worker_is_cancelled(r))
         worker_discard(r);
-        uva__reader_credit_set_closed(&r->credit);
-    }
-    uva__rt_wake(r->source.rt, &r->source.wakeup);
+    if (!uva__list_is_empty(slots))
+        uva__slots_return_tasks(r->source.rt, slots);
+    worker_end(r, UVA__READER_CLOSED);
     uva__source_release(&r->source);
 }
 
@@ -510,7 +517,6 @@ void uva__reader_worker_run(struct uva_job *job)
     uva__rt_job_end(rt);
 }
 
-/* The thread that has set RUNNING starts the worker. */
 void uva__reader_worker_start(struct uva__reader *r)
 {
     if (!r->on_loop && uva__rt_job_begin(r->source.rt))
@@ -541,8 +547,9 @@ static void worker_rescue(struct uva__discard *item)
 void uva__reader_worker_give_up(struct uva__reader *r)
 {
     struct uva__rt *rt = r->source.rt;
+    unsigned facts;
 
-    if ((uva__atomic64_load(&r->credit) & CREDIT_CLOSED) ||
+    if (uva__reader_credit_look(&r->credit, &facts) == UVA__READER_CLOSED ||
         !uva__rt_job_begin(rt)) /* until the rescue has run */
         return;
     if (uva__lane_give_up(&rt->jobs, UVA_LANE_BLOCKING, &r->job) !=

@@ -505,9 +505,9 @@ static int64_t queue_waiting(void)
 {
     int64_t waiting;
 
-    uva__lock_take(&queue.inbox.lock);
+    uva__lock_take(&queue.lock);
     waiting = queue.locked.waiting;
-    uva__lock_drop(&queue.inbox.lock);
+    uva__lock_drop(&queue.lock);
     return waiting;
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source/reader_credit.h: a loop grants slots, a worker fills them, pauses, is
- * resumed and closes the source; two workers can run its job. No slot is
- * forgotten, no two workers hold the source, it is closed once, and every
- * filled slot is taken or discarded once. */
+/* source/reader_credit.h, with an inbox: a loop grants slots, a worker fills
+ * them, pauses, is resumed and closes the source; two workers can run its job.
+ * No slot is forgotten, no two workers hold the source, it is closed once, and
+ * every filled slot is taken or discarded once. */
 #include "source/reader_credit.h"
 
 #include <check.h>
 
+#include "base/mpsc.h"
 #include "model/explore.h"
 
 enum { GRANTS = 2, WORKERS = 2 };
@@ -38,19 +39,21 @@ static struct {
 enum { PLAIN, PAUSE, CANCEL, END, PAUSE_AND_CANCEL, CASES };
 
 static struct {
-    struct uva__atomic64 word, credits; /* `credits`: only for TWO_WORDS */
-    struct uva__atomic64 jobs;          /* jobs to run */
-    struct uva__atomic64 posted;        /* wake-ups of the loop */
-    struct uva__atomic64 tail;          /* slots filled */
-    uint64_t taken, discard_from;       /* counts of the loop */
-    bool stopped, seen_closed, over;    /* state of the loop */
-    uint64_t left;                      /* worker: credits taken and not used */
-    bool paused;                        /* worker: has paused once */
-    uint64_t discarded;                 /* slots discarded by the worker */
-    uint64_t owner;                     /* the worker that holds the source */
-    uint64_t closed;                    /* how often the source was closed */
-    uint64_t resting;                   /* idle workers */
-    uint64_t slots[GRANTS];             /* plain memory: one slot each */
+    struct uva__reader_credit credit;
+    struct uva__atomic64 credits;    /* only for TWO_WORDS */
+    struct uva__mpsc fresh;          /* slots filled */
+    struct uva__atomic64 jobs;       /* jobs to run */
+    struct uva__atomic64 posted;     /* wake-ups of the loop */
+    uint64_t taken;                  /* slots taken by the loop */
+    bool stopped, seen_closed, over; /* state of the loop */
+    uint64_t left;                   /* worker: credits taken and not used */
+    uint64_t done;                   /* worker: slots filled */
+    bool paused;                     /* worker: has paused once */
+    uint64_t discarded;              /* slots discarded by the worker */
+    uint64_t owner;                  /* the worker that holds the source */
+    uint64_t closed;                 /* how often the source was closed */
+    uint64_t resting;                /* idle workers */
+    struct uva__link slots[GRANTS];  /* plain memory: one slot each */
 } world;
 
 static enum mutant mutant; /* mutant of the case */
@@ -72,56 +75,85 @@ static void worker_post(void)
     uva__atomic64_exchange(&world.posted, 1);
 }
 
+static uint64_t take_all(void)
+{
+    const struct uva__link *link = uva__mpsc_take(&world.fresh);
+    uint64_t count = 0;
+
+    for (; link != NULL; link = link->next, count++)
+        sim_plain(link);
+    return count;
+}
+
+static bool is_cancelled(void)
+{
+    unsigned facts;
+
+    (void)uva__reader_credit_look(&world.credit, &facts);
+    return (facts & READER_CANCELLED) != 0;
+}
+
 static void worker_close(uint64_t me)
 {
-    bool is_the_loops = true;
-
     worker_must_own(me);
     if (world.closed++ != 0)
         sim_fail("the source is closed twice");
-    if (mutant == CLOSES_WHATEVER_CAME)
-        uva__reader_credit_set_closed(&world.word);
-    else
-        is_the_loops = uva__reader_credit_finish(&world.word);
-    if (!is_the_loops) {
-        sim_plain(&world.discard_from);
-        world.discarded = world.tail.value - world.discard_from;
-        uva__reader_credit_set_closed(&world.word);
-    }
+    if (mutant != CLOSES_WHATEVER_CAME && is_cancelled())
+        world.discarded = take_all();
+    sim_plain(&world.owner);
+    uva__reader_credit_state(&world.credit, READER_ENDED, UVA__READER_CLOSED);
     worker_post();
 }
 
-static enum uva__reader_credit_next worker_refill(void)
+/* The two halves of a refill, without the lock between them. */
+static enum uva__reader_credit_next worker_refill_in_halves(void)
 {
-    sim_plain(&world.owner); /* it may give up the source */
-    if (mutant == STOPS_WITHOUT_A_CHECK &&
-        uva__atomic64_load(&world.word) >> CREDIT_SHIFT == 0) {
-        uva__atomic64_and(&world.word, ~(uint64_t)CREDIT_RUNNING);
-        return UVA__READER_CREDIT_IDLE;
+    enum uva__reader_credit_next next;
+
+    if (mutant == TWO_WORDS) {
+        world.left = uva__atomic64_exchange(&world.credits, 0);
+    } else {
+        uva__lock_take(&world.credit.lock);
+        world.left = world.credit.credits;
+        world.credit.credits = 0;
+        uva__lock_drop(&world.credit.lock);
     }
-    if (mutant != TWO_WORDS)
-        return uva__reader_credit_refill(&world.word, &world.left);
-    world.left = uva__atomic64_exchange(&world.credits, 0);
     if (world.left > 0)
         return UVA__READER_CREDIT_GO;
-    uva__atomic64_and(&world.word, ~(uint64_t)CREDIT_RUNNING);
-    return UVA__READER_CREDIT_IDLE;
+    uva__lock_take(&world.credit.lock);
+    next = world.credit.facts & READER_CANCELLED && mutant == TWO_WORDS
+               ? UVA__READER_CREDIT_STOP
+               : UVA__READER_CREDIT_IDLE;
+    if (next == UVA__READER_CREDIT_IDLE)
+        world.credit.owner = UVA__READER_IDLE;
+    uva__lock_drop(&world.credit.lock);
+    return next;
+}
+
+static enum uva__reader_credit_next worker_refill(bool full)
+{
+    sim_plain(&world.owner); /* it may give up the source */
+    return mutant == TWO_WORDS || mutant == STOPS_WITHOUT_A_CHECK
+               ? worker_refill_in_halves()
+               : uva__reader_credit_refill(&world.credit, full, &world.left);
 }
 
 static void worker_fill(uint64_t me)
 {
+    struct uva__link *slot = &world.slots[world.done];
+
     sim_point(); /* a call of the source */
     worker_must_own(me);
     world.left--;
-    sim_plain(&world.slots[uva__atomic64_peek(&world.tail)]);
-    uva__atomic64_store(&world.tail, uva__atomic64_peek(&world.tail) + 1);
-    worker_post();
+    world.done++;
+    sim_plain(slot);
+    if (uva__mpsc_push(&world.fresh, slot))
+        worker_post();
 }
 
 static bool worker_wants_to_pause(void)
 {
-    const bool wants =
-        cases[now].pauses && !world.paused && world.tail.value > 0;
+    const bool wants = cases[now].pauses && !world.paused && world.done > 0;
 
     world.paused = world.paused || wants;
     return wants;
@@ -130,7 +162,7 @@ static bool worker_wants_to_pause(void)
 static enum worker_end worker_fill_all(uint64_t me)
 {
     while (world.left > 0) {
-        if (uva__atomic64_peek(&world.tail) == cases[now].ends_at)
+        if (world.done == cases[now].ends_at)
             return WORKER_TO_CLOSE;
         worker_fill(me);
     }
@@ -139,26 +171,20 @@ static enum worker_end worker_fill_all(uint64_t me)
 
 static enum worker_end worker_work(uint64_t me)
 {
-    if (uva__atomic64_load(&world.word) & CREDIT_CANCEL)
+    enum uva__reader_credit_next next = UVA__READER_CREDIT_GO;
+    bool pauses;
+
+    if (is_cancelled())
         return WORKER_TO_CLOSE;
-    for (;;) {
+    while (next == UVA__READER_CREDIT_GO) {
         if (worker_fill_all(me) == WORKER_TO_CLOSE)
             return WORKER_TO_CLOSE;
-        if (worker_wants_to_pause()) {
-            if (!uva__reader_credit_pause(&world.word))
-                return WORKER_TO_CLOSE;
+        pauses = worker_wants_to_pause();
+        next = worker_refill(pauses);
+        if (pauses && next == UVA__READER_CREDIT_IDLE)
             worker_post();
-            return WORKER_IDLE;
-        }
-        switch (worker_refill()) {
-        case UVA__READER_CREDIT_STOP:
-            return WORKER_TO_CLOSE;
-        case UVA__READER_CREDIT_IDLE:
-            return WORKER_IDLE;
-        case UVA__READER_CREDIT_GO:
-            break;
-        }
     }
+    return next == UVA__READER_CREDIT_IDLE ? WORKER_IDLE : WORKER_TO_CLOSE;
 }
 
 static bool worker_is_wanted(void *arg)
@@ -201,67 +227,69 @@ static void loop_start_worker(void)
     uva__atomic64_add(&world.jobs, 1);
 }
 
-static void loop_grant(void)
+/* Sets the worker off, whatever it does. */
+static void loop_force_worker(void)
 {
-    if (mutant == TWO_WORDS) {
-        uva__atomic64_add(&world.credits, 1);
-        if (!(uva__atomic64_or(&world.word, CREDIT_RUNNING) & CREDIT_RUNNING))
-            loop_start_worker();
-    } else if (mutant == GRANTS_OVER_A_PAUSE) {
-        if (!(uva__atomic64_add(&world.word, 1 << CREDIT_SHIFT) &
-              (CREDIT_RUNNING | CREDIT_CLOSED))) {
-            uva__reader_credit_run(&world.word);
-            loop_start_worker();
-        }
-    } else if (uva__reader_credit_grant(&world.word, 1)) {
-        loop_start_worker();
-    }
+    uva__lock_take(&world.credit.lock);
+    world.credit.owner = UVA__READER_RUNNING;
+    uva__lock_drop(&world.credit.lock);
+    loop_start_worker();
 }
 
-static void loop_take(void)
+static void loop_grant(enum uva__reader_owner from, uint64_t n)
 {
-    const uint64_t tail = uva__atomic64_load(&world.tail);
+    if (mutant == TWO_WORDS) {
+        uva__atomic64_add(&world.credits, n);
+        n = 0;
+    }
+    if (uva__reader_credit_grant(&world.credit, from, n))
+        loop_start_worker();
+}
 
-    while (world.taken < tail)
-        sim_plain(&world.slots[world.taken++]);
+/* Does the same as reader_pull(). */
+static void loop_pull(uint64_t n)
+{
+    unsigned facts;
+    const enum uva__reader_owner owner =
+        uva__reader_credit_look(&world.credit, &facts);
+
+    world.taken += take_all();
+    if (mutant == GRANTS_OVER_A_PAUSE && owner == UVA__READER_PAUSED) {
+        loop_grant(UVA__READER_PAUSED, n);
+        loop_force_worker();
+        return;
+    }
+    if (owner == UVA__READER_PAUSED)
+        loop_grant(UVA__READER_PAUSED, 0);
+    if (n > 0)
+        loop_grant(UVA__READER_IDLE, n);
 }
 
 /* Does the same as reader_stop(). */
 static void loop_stop(void)
 {
-    uint64_t word;
+    enum uva__reader_owner owner;
 
     world.stopped = true;
-    loop_take();
-    sim_plain(&world.discard_from);
-    world.discard_from = world.taken;
-    word = uva__reader_credit_cancel(&world.word);
-    if (word & CREDIT_CLOSED) {
-        loop_take();
+    owner = uva__reader_credit_cancel(&world.credit);
+    world.taken += take_all();
+    if (owner == UVA__READER_CLOSED)
         world.seen_closed = true;
-        return;
-    }
-    if ((word & CREDIT_RUNNING) && mutant != STARTS_WHOEVER_HAS_IT)
-        return;
-    if (mutant == CANCELS_WITHOUT_STARTING)
-        return;
-    uva__reader_credit_run(&world.word);
-    loop_start_worker();
+    else if (mutant == STARTS_WHOEVER_HAS_IT)
+        loop_force_worker();
+    else if (owner != UVA__READER_RUNNING && mutant != CANCELS_WITHOUT_STARTING)
+        loop_grant(owner, 0);
 }
 
 static void loop_on_wakeup(void)
 {
-    const uint64_t word = uva__atomic64_load(&world.word);
+    unsigned facts;
 
-    if (world.stopped) {
-        world.seen_closed = world.seen_closed || (word & CREDIT_CLOSED);
-        return;
-    }
-    loop_take();
-    if (!(word & CREDIT_PAUSED))
-        return;
-    uva__reader_credit_unpause(&world.word);
-    loop_start_worker();
+    if (!world.stopped)
+        loop_pull(0);
+    else if (uva__reader_credit_look(&world.credit, &facts) ==
+             UVA__READER_CLOSED)
+        world.seen_closed = true;
 }
 
 static bool loop_has_events(void *arg)
@@ -273,10 +301,9 @@ static bool loop_has_events(void *arg)
 
 static void loop_run(void *arg)
 {
-    uva__reader_credit_run(&world.word);
-    loop_start_worker();
+    loop_grant(UVA__READER_IDLE, 0);
     for (int i = 0; i < GRANTS; i++)
-        loop_grant();
+        loop_pull(1);
     if (cases[now].cancels)
         loop_stop();
     for (;;) {
@@ -297,11 +324,11 @@ static void first(void *arg)
 
 static const char *wrong(void)
 {
-    if (world.taken + world.discarded != world.tail.value)
+    if (world.taken + world.discarded != world.done)
         return "a slot is forgotten, or taken twice";
     if (cases[now].cancels && !(world.seen_closed && world.closed == 1))
         return "the source is not closed";
-    if (!cases[now].cancels && world.tail.value != GRANTS)
+    if (!cases[now].cancels && world.done != GRANTS)
         return "credit is lost";
     return NULL;
 }
@@ -348,14 +375,12 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
-START_TEST(its_word_must_be_exchanged)
+START_TEST(its_inbox_must_be_exchanged)
 {
-    explore_finds_spoiled(kernel_of(PLAIN), &world.word, SIM_SPLIT,
-                          "the word is loaded and stored");
-    explore_finds_spoiled(kernel_of(CANCEL), &world.word, SIM_SPLIT,
-                          "the word is loaded and stored");
-    explore_finds_spoiled(kernel_of(PAUSE), &world.word, SIM_SPLIT,
-                          "the word is loaded and stored");
+    explore_finds_spoiled(kernel_of(PLAIN), &world.fresh.newest, SIM_SPLIT,
+                          "the inbox is loaded and stored");
+    explore_finds_spoiled(kernel_of(CANCEL), &world.fresh.newest, SIM_SPLIT,
+                          "the inbox is loaded and stored");
 }
 END_TEST
 
@@ -363,17 +388,17 @@ START_TEST(no_slot_is_lost_in_weak_memory)
 {
     for (int i = 0; i < CASES; i++)
         explore_holds_weak(kernel_of(i), 3);
-    explore_finds_weak(kernel_of(PLAIN), &world.word, SIM_UNACQUIRED,
+    explore_finds_weak(kernel_of(PLAIN), &world.credit.lock, SIM_UNACQUIRED,
                        "the source is taken without an acquire");
-    explore_finds_weak(kernel_of(PLAIN), &world.word, SIM_UNRELEASED,
+    explore_finds_weak(kernel_of(PLAIN), &world.credit.lock, SIM_UNRELEASED,
                        "the source is given up without a release");
-    explore_finds_weak(kernel_of(CANCEL), &world.word, SIM_UNACQUIRED,
+    explore_finds_weak(kernel_of(CANCEL), &world.credit.lock, SIM_UNACQUIRED,
                        "a cancel is seen without an acquire");
-    explore_finds_weak(kernel_of(CANCEL), &world.word, SIM_UNRELEASED,
+    explore_finds_weak(kernel_of(CANCEL), &world.credit.lock, SIM_UNRELEASED,
                        "a cancel is made without a release");
-    explore_finds_weak(kernel_of(PLAIN), &world.tail, SIM_UNACQUIRED,
+    explore_finds_weak(kernel_of(PLAIN), &world.fresh.newest, SIM_UNACQUIRED,
                        "a slot is taken without an acquire");
-    explore_finds_weak(kernel_of(PLAIN), &world.tail, SIM_UNRELEASED,
+    explore_finds_weak(kernel_of(PLAIN), &world.fresh.newest, SIM_UNRELEASED,
                        "a slot is filled without a release");
 }
 END_TEST
@@ -382,6 +407,6 @@ int main(void)
 {
     return explore_main("reader credit",
                         no_slot_is_lost_and_the_source_comes_home_once,
-                        its_mutants_are_found, its_word_must_be_exchanged,
+                        its_mutants_are_found, its_inbox_must_be_exchanged,
                         no_slot_is_lost_in_weak_memory, NULL);
 }
