@@ -10,8 +10,6 @@ static void options_copy(const struct uva__sink_kind *kind,
 {
     char *copy = (char *)sink + kind->copy;
 
-    if (kind->copy == 0)
-        return;
     memcpy(copy, uva__options_or_zeroes(options), kind->options.size);
     if (kind->options.window != 0)
         memcpy(copy + kind->options.window, window, sizeof(*window));

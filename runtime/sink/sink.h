@@ -12,7 +12,7 @@ struct uva__sink_kind {
     struct uva__sink_ops ops;         /* first */
     struct uva__options_kind options; /* of the start */
     size_t copy; /* where a copy of the options lies in its object, with its
-                    window complete; 0: nowhere */
+                    window complete */
     /* adds the stages that it needs, with the window of the options, or zeroes;
      * the stream keeps a failure. NULL: it needs no stages */
     void (*prepare)(struct uva_stream *stream, const struct uva_window *window);

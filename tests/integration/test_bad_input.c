@@ -676,7 +676,7 @@ END_TEST
 
 /* ---- handlers that break a rule ----------------------------------------- */
 
-static struct recording_handler handler;
+static struct recording_handler handler, other;
 
 static void drive(struct uva_stream *stream)
 {
@@ -810,6 +810,9 @@ START_TEST(a_handler_in_use_cannot_be_driven_again)
     ck_assert_int_eq(uva_stream_drive(second, &handler.handler, NULL, &error),
                      EBUSY);
     text_contains(error.message, "handler");
+    recording_handler_init(&other, 0, 0);
+    ck_assert_int_eq(uva_stream_drive(second, &other.handler, NULL, NULL), 0);
+    uva_stream_cancel(second, 0, NULL);
     uva_stream_release(second);
     uva_stream_cancel(held, 0, NULL);
     fixture_await(&f);
