@@ -24,20 +24,9 @@
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
-/* The options of the user that are used while the stream is read. */
+/* The source of the user, and how it is called. */
 struct given {
-    union { /* by `is_plain` */
-        int (*open)(void *ctx, struct ArrowArrayStream *out,
-                    struct uva_error *error);
-        int (*open_device)(void *ctx, struct ArrowDeviceArrayStream *out,
-                           struct uva_error *error);
-    };
-    void (*interrupt)(void *ctx);
-    const char *(*metadata)(void *ctx, int code);
-    void (*needed)(void *ctx);
-    void (*free_ctx)(void *ctx);
-    void *ctx;                     /* owns, through free_ctx */
-    bool frees_late;               /* as in struct uva_blocking_source */
+    struct uva_blocking_source options; /* owns its ctx */
     bool is_plain;                 /* it gives `plain`, not a device stream */
     bool has_source;               /* it was given, and is not opened */
     struct ArrowArrayStream plain; /* owns; or not used */
@@ -123,8 +112,8 @@ static void blocking_needed(struct uva__reader *reader)
 {
     const struct given *g = given_of(reader);
 
-    if (g->needed != NULL)
-        g->needed(g->ctx);
+    if (g->options.needed != NULL)
+        g->options.needed(g->options.ctx);
 }
 
 /* ---- calls into the source, on the worker ------------------------------- */
@@ -144,8 +133,9 @@ static int given_check_stream(const struct given *g, struct uva_error *error)
 
 static int given_open(struct given *g, struct uva_error *error)
 {
-    const int code = g->is_plain ? g->open(g->ctx, &g->plain, error)
-                                 : g->open_device(g->ctx, &g->stream, error);
+    const int code =
+        g->is_plain ? g->options.open(g->options.ctx, &g->plain, error)
+                    : g->options.open_device(g->options.ctx, &g->stream, error);
 
     if (code != 0) {
         g->stream.release = NULL;
@@ -185,8 +175,10 @@ static int blocking_next(struct uva__reader *reader, struct uva__read *out,
     return code == 0 ? 0 : given_explain(g, code, error);
 }
 
-static void given_end(struct given *g)
+static void given_end(void *given)
 {
+    struct given *g = given;
+
     if (g->stream.release != NULL)
         g->stream.release(&g->stream);
 }
@@ -194,33 +186,32 @@ static void given_end(struct given *g)
 static bool blocking_end(struct uva__reader *reader)
 {
     given_end(given_of(reader));
-    return given_of(reader)->frees_late;
-}
-
-static void given_close(struct given *g)
-{
-    given_end(g);
-    if (g->free_ctx != NULL)
-        g->free_ctx(g->ctx);
+    return given_of(reader)->options.frees_late;
 }
 
 static void blocking_close(struct uva__reader *reader)
 {
-    given_close(given_of(reader));
+    struct given *g = given_of(reader);
+
+    given_end(g);
+    if (g->options.free_ctx != NULL)
+        g->options.free_ctx(g->options.ctx);
 }
 
 static void blocking_interrupt(struct uva__reader *reader)
 {
     struct given *g = given_of(reader);
 
-    g->interrupt(g->ctx);
+    g->options.interrupt(g->options.ctx);
 }
 
 static const char *blocking_metadata(struct uva__reader *reader, int code)
 {
     struct given *g = given_of(reader);
 
-    return g->metadata != NULL ? g->metadata(g->ctx, code) : NULL;
+    return g->options.metadata != NULL
+               ? g->options.metadata(g->options.ctx, code)
+               : NULL;
 }
 
 static const struct uva__reader_ops blocking_ops = {
@@ -235,21 +226,6 @@ static const struct uva__reader_ops blocking_ops = {
 };
 
 /* ---- making one --------------------------------------------------------- */
-
-static void given_fill(struct given *g,
-                       const struct uva_blocking_source *options)
-{
-    if (g->is_plain)
-        g->open = options->open;
-    else
-        g->open_device = options->open_device;
-    g->interrupt = options->interrupt;
-    g->metadata = options->metadata;
-    g->needed = options->needed;
-    g->free_ctx = options->free_ctx;
-    g->ctx = options->ctx;
-    g->frees_late = options->frees_late;
-}
 
 static int blocking_check(struct uva__source_setup *setup,
                           struct uva_error *error)
@@ -277,11 +253,6 @@ static int blocking_check(struct uva__source_setup *setup,
     return g->has_source ? given_check_stream(g, error) : 0;
 }
 
-static void blocking_drop(void *given)
-{
-    given_end(given);
-}
-
 static int blocking_init(struct uva__source *source,
                          const struct uva__source_setup *setup,
                          struct uva_error *error)
@@ -293,7 +264,7 @@ static int blocking_init(struct uva__source *source,
 
     (void)error;
     b->given = *(const struct given *)setup->given;
-    given_fill(&b->given, options);
+    b->given.options = *options;
     b->reader.is_timed = options->busy_ms > 0;
     if (options->device_type != 0)
         source->device_type = options->device_type;
@@ -302,7 +273,7 @@ static int blocking_init(struct uva__source *source,
     code = uva__reader_init(&b->reader, &blocking_ops, setup, options->on_loop,
                             options->interrupt != NULL, options->turns);
     if (code != 0)
-        given_close(&b->given);
+        blocking_close(&b->reader);
     return code;
 }
 
@@ -318,7 +289,7 @@ static const struct uva__source_kind blocking_kind = {
     .needs = UVA__READER_NEEDS,
     .check = blocking_check,
     .init = blocking_init,
-    .drop = blocking_drop,
+    .drop = given_end,
     .source = {.name = "from_blocking", .sized = true},
 };
 

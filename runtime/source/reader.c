@@ -71,16 +71,13 @@ static void reader_grant(struct uva__reader *r, enum uva__reader_owner from,
         uva__reader_worker_start(r);
 }
 
-static void reader_open(struct uva__reader *r)
+static void reader_open(void *ctx)
 {
+    struct uva__reader *r = ctx;
+
     uva__meter_block(r->source.meter, UVA_WAITING_NONE);
     r->job.priority = r->source.producer->priority;
     reader_grant(r, UVA__READER_IDLE, 0);
-}
-
-static void reader_on_turn(void *ctx)
-{
-    reader_open(ctx);
 }
 
 /* The worker reports the failure, and closes the source, which it never
@@ -368,38 +365,23 @@ static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,
         return ENOMEM;
     turn->of = turns != NULL ? uva__permits_of(turns) : &rt->loop.turns;
     turn->own = turns != NULL ? uva__permits_acquire(turns) : NULL;
-    turn->begin = reader_on_turn;
+    turn->begin = reader_open;
     turn->expire = reader_on_expiry;
     turn->ctx = r;
     r->loop.turn = turn;
     return 0;
 }
 
-static const struct uva__source_ops worker_ops = {
-    .start = reader_start,
-    .pull = reader_pull,
-    .take = reader_take,
-    .stop = reader_stop,
-    .leave = reader_leave,
-    .free = reader_free,
-    .posted = reader_posted,
-    .need = reader_need,
-    .busy_ns = reader_busy_ns,
-    .direct = true, /* woken by the worker, or by the budget */
-};
+#define READER_OPS                                                             \
+    .start = reader_start, .pull = reader_pull, .take = reader_take,           \
+    .stop = reader_stop, .leave = reader_leave, .free = reader_free,           \
+    .posted = reader_posted, .need = reader_need, .busy_ns = reader_busy_ns
 
-static const struct uva__source_ops inline_ops = {
-    .start = reader_start,
-    .pull = reader_pull,
-    .take = reader_take,
-    .stop = reader_stop,
-    .leave = reader_leave,
-    .free = reader_free,
-    .posted = reader_posted,
-    .need = reader_need,
-    .busy_ns = reader_busy_ns,
-    .pulls_inline = true,
-};
+/* The worker, or the budget, wakes the first; the second makes its batches in
+ * its pull. */
+static const struct uva__source_ops worker_ops = {READER_OPS, .direct = true};
+static const struct uva__source_ops inline_ops = {READER_OPS,
+                                                  .pulls_inline = true};
 
 void uva__reader_require(struct uva__source_setup *setup, bool on_loop,
                          bool can_interrupt)
