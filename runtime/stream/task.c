@@ -65,15 +65,6 @@ int uva__task_fill_lazy(struct uva__task *task,
     return 0;
 }
 
-void uva__task_fill_loose(struct uva__task *task,
-                          struct uva__loose_batch *entry)
-{
-    assert(!task->is_lazy && task->info.metadata.block == NULL);
-    uva_array_move(&entry->array, &task->array);
-    task->info = entry->info;
-    entry->info.metadata = (struct uva__metadata){0};
-}
-
 /* ---- offer -------------------------------------------------------------- */
 
 static void *token_make(struct uva__task *task, uint64_t generation)

@@ -75,11 +75,6 @@ uva__task_take_metadata(struct uva__task *task,
                         const struct uva_allocator *allocator,
                         const char *metadata);
 
-/* Fills a free slot with the array of `entry` (takes it) and the facts about
- * it. Thread: the filler of the slot. */
-void uva__task_fill_loose(struct uva__task *task,
-                          struct uva__loose_batch *entry);
-
 /* Makes a filled slot extractable, and gives the task to offer. `to_foreign`:
  * to a user's handler, so the statistics count it until it is over.
  * Thread: loop. */
