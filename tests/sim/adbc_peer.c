@@ -1086,12 +1086,13 @@ static bool pool_is_provable(const struct pool *pool, int stuck_threads)
 }
 
 /* The remains of chains that were given up, such as branches, end first. Calls
- * that are stuck for good have been replaced, or they return now. */
+ * that are stuck for good have been replaced, or they return now: where few
+ * threads may be written off, calls of other sources can have taken them all. */
 static void pools_prove(int stuck_threads)
 {
     if (peers_are_alone() || adbc.pools_used == 0 || peers_chance(1, 2))
         return;
-    if (peers_chance(1, 2))
+    if (stuck_threads > 0 || peers_chance(1, 2))
         peers_unblock();
     (void)sim_wait_until(never, NULL, sim_now_ns() + MINUTES_NS);
     for (int i = 0; i < adbc.pools_used; i++)
