@@ -1087,7 +1087,8 @@ static bool pool_is_provable(const struct pool *pool, int stuck_threads)
 
 /* The remains of chains that were given up, such as branches, end first. Calls
  * that are stuck for good have been replaced, or they return now: where few
- * threads may be written off, calls of other sources can have taken them all. */
+ * threads may be written off, calls of other sources can have taken them all.
+ */
 static void pools_prove(int stuck_threads)
 {
     if (peers_are_alone() || adbc.pools_used == 0 || peers_chance(1, 2))
