@@ -67,7 +67,7 @@ void uva__foreign_free(struct uva__source *source,
     uva_schema_release(&events->schema);
     uva__metadata_fini(&events->metadata, allocator, NULL);
     uva__failure_fini(&events->failure, allocator);
-    uva__pending_tasks_fini(&f->pending_tasks);
+    uva_schema_release(&f->pending_tasks.schema);
     uva__source_fini(source);
     uva__slots_put_handler(rt, &f->slot);
 }
@@ -630,7 +630,7 @@ void uva__foreign_stop(struct uva__foreign *f, int64_t taken,
 
 void uva__foreign_init(struct uva__foreign *f)
 {
-    uva__pending_tasks_init(&f->pending_tasks, &f->source);
+    f->pending_tasks.source = &f->source;
     uva__consumer_state_init(&f->locked.state, f->options.window.batches,
                              f->options.window.refill);
     f->requester.run = requester_run;

@@ -340,29 +340,20 @@ foreign_add_task(struct uva__foreign *f, const struct ArrowAsyncTask *task,
     return NULL;
 }
 
-/* Discards a task that comes too late. A loop thread leaves that to another;
- * but not if the task cannot be kept, as after the release. */
+/* Discards a task that comes too late; `late`: after the release, when only the
+ * task may be used. A loop thread leaves that to another one, but not if the
+ * task cannot be kept, as in the release. */
 static void foreign_discard_task(struct uva__foreign *f,
-                                 const struct ArrowAsyncTask *task)
+                                 const struct ArrowAsyncTask *task, bool late)
 {
     struct uva__pending_task *pending_task;
 
-    if (foreign_may_extract(f) ||
+    if (late || foreign_may_extract(f) ||
         uva__pending_tasks_add(&f->pending_tasks, task, NULL, &pending_task) !=
             0)
         uva__pending_tasks_extract_unwanted(task, uva__task_kind(task));
     else
         foreign_discard(f, pending_task);
-}
-
-/* After the release only the task may be used. */
-static void foreign_discard_any(struct uva__foreign *f,
-                                const struct ArrowAsyncTask *task, bool late)
-{
-    if (late)
-        uva__pending_tasks_extract_unwanted(task, uva__task_kind(task));
-    else
-        foreign_discard_task(f, task);
 }
 
 static void foreign_on_end(struct ArrowAsyncDeviceStreamHandler *self)
@@ -400,7 +391,7 @@ static int foreign_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
     if (call.verdict.action == UVA__ACTION_TAKE)
         pending_task = foreign_add_task(f, task, metadata);
     else if (call.verdict.action == UVA__ACTION_DISCARD)
-        foreign_discard_any(f, task, call.late);
+        foreign_discard_task(f, task, call.late);
     if (!call.late)
         foreign_leave(f, pending_task);
     return 0;

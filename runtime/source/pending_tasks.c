@@ -27,18 +27,7 @@
 #include "source/foreign_clauses.h"
 #include "uvarrow/arrow.h"
 
-/* ---- life --------------------------------------------------------------- */
-
-void uva__pending_tasks_init(struct uva__pending_tasks *tasks,
-                             const struct uva__source *source)
-{
-    tasks->source = source;
-}
-
-void uva__pending_tasks_fini(struct uva__pending_tasks *tasks)
-{
-    uva_schema_release(&tasks->schema);
-}
+/* ---- keeping ------------------------------------------------------------ */
 
 void uva__pending_tasks_set_schema(struct uva__pending_tasks *tasks,
                                    struct ArrowSchema *schema,
@@ -50,8 +39,6 @@ void uva__pending_tasks_set_schema(struct uva__pending_tasks *tasks,
     tasks->locked.ready = true;
     uva__lock_drop(&tasks->lock);
 }
-
-/* ---- keeping ------------------------------------------------------------ */
 
 static void pending_task_free(struct uva__pending_task *pending)
 {

@@ -41,7 +41,7 @@ struct uva__pending_task {
                                            it; locked */
 };
 
-/* The pending tasks of one stream. */
+/* The pending tasks of one stream; all zeroes but for the source. */
 struct uva__pending_tasks {
     const struct uva__source *source; /* borrows: both are part of one object
                                        */
@@ -67,13 +67,6 @@ uva__pending_task_of(struct uva__link *link)
 {
     return uva__container_of(link, struct uva__pending_task, discard.link);
 }
-
-/* Initialises it in cleared memory. Thread: any. */
-void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
-                             const struct uva__source *source);
-
-/* Frees its memory; no pending task is left. Thread: any. */
-void uva__pending_tasks_fini(struct uva__pending_tasks *pending_tasks);
 
 /* Sets schema (takes it) and device type of the batches. Once, before any task
  * is kept. Thread: any one at a time. */
