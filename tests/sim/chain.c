@@ -786,8 +786,9 @@ static int chain_length(void)
 }
 
 /* A link that is cancelled may never start its stream, and the streams before
- * that one. A branch of a tee in it would then hold up the other one, and a
- * place of its runtime's, until it is released, which the link does. */
+ * that one; a chain may be left unstarted, too. A branch of a tee in it would
+ * then hold up the other one, and a place of its runtime's, until the last
+ * reference to it is released. */
 static void chain_forget_last(struct chain *chain)
 {
     uva_stream_release(chain->streams[--chain->used]);
@@ -832,6 +833,8 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
         expectation_note("chain %d is never started", expectation->number);
         expectation->over = true;
         uva_stream_release(stream);
+        if (expectation->teed)
+            chain_forget_last(chain);
         return;
     }
     peers_consume(stream, expectation);
