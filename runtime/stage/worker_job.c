@@ -24,6 +24,21 @@ static void calls_leave(struct uva__atomic64 *calls, struct uva__stats *stats)
         uva__atomic64_sub(&stats->calls_stuck, 1);
 }
 
+/* The job is given up. Its runs are counted as stuck before one of them can
+ * take that back. */
+static void calls_give_up(struct uva__atomic64 *calls, struct uva__stats *stats)
+{
+    uint64_t seen = uva__atomic64_load(calls), runs;
+
+    for (;;) {
+        runs = seen / ONE_RUN;
+        uva__atomic64_add(&stats->calls_stuck, runs);
+        if (uva__atomic64_cas(calls, &seen, seen | GIVEN_UP))
+            return;
+        uva__atomic64_sub(&stats->calls_stuck, runs);
+    }
+}
+
 static void worker_job_queue(struct uva__worker_job *job)
 {
     uva__meter_submit(job->stage->source.meter, UVA_LANE_COMPUTE, &job->job,
@@ -66,8 +81,7 @@ void uva__worker_job_give_up(struct uva__worker_job *job)
 {
     struct uva__rt *rt = job->stage->source.rt;
 
-    uva__atomic64_add(&rt->stats.calls_stuck,
-                      uva__atomic64_or(&job->calls, GIVEN_UP) / ONE_RUN);
+    calls_give_up(&job->calls, &rt->stats);
     if (!uva__rt_job_begin(rt))
         return;
     (void)uva__lane_give_up(&rt->jobs, UVA_LANE_COMPUTE, &job->job);

@@ -56,9 +56,11 @@ bool uva__rt_job_begin(struct uva__rt *rt)
     return true;
 }
 
+/* After each run of a worker, and after the loop has given a job up. */
 void uva__rt_job_end(struct uva__rt *rt)
 {
-    (void)rt;
+    if ((int64_t)uva__atomic64_load(&rt->stats.calls_stuck) < 0)
+        sim_fail("fewer than no calls are stuck");
     world.begun--;
 }
 
