@@ -814,9 +814,12 @@ void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)
 void uva__producer_quit(struct uva__producer *p,
                         struct ArrowAsyncProducer *seen)
 {
+    const struct uva__producer_state *state = &p->loop->state;
     struct uva__failure failure = {.code = ECANCELED};
 
-    if (p->loop->state.phase != UVA__PHASE_OPENING || p->loop->state.in_call)
+    if (state->phase == UVA__PHASE_FAILED)
+        return; /* perhaps without a schema. Clauses: AH-04. */
+    if (state->phase != UVA__PHASE_OPENING || state->in_call)
         seen->cancel(seen);
     else
         uva__producer_abort(p, &failure);

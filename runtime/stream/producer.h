@@ -166,7 +166,8 @@ void uva__producer_wake(struct uva__producer *producer);
 void uva__producer_run(struct uva__producer *producer);
 
 /* Cancels for the handler's owner: calls the cancel of `seen`, the producer as
- * the handler sees it; while that may not be called, aborts instead.
+ * the handler sees it; while that may not be called, aborts instead. No effect
+ * once it has reported an error, as its release follows.
  * Thread: loop. Clauses: AH-04. */
 void uva__producer_quit(struct uva__producer *producer,
                         struct ArrowAsyncProducer *seen);

@@ -122,6 +122,51 @@ START_TEST(our_own_hops_give_no_report)
 }
 END_TEST
 
+static int schema_fails(void *ctx, const struct ArrowSchema *in,
+                        struct ArrowSchema *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)in;
+    (void)out;
+    return uva_error_set(error, ENOTSUP, "no schema");
+}
+
+static int no_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                    void *emitter, struct uva_error *error)
+{
+    (void)ctx;
+    (void)in;
+    (void)emit;
+    (void)emitter;
+    (void)error;
+    return 0;
+}
+
+/* The release of the transform waits for the stage above it, which uses a
+ * device stream: the stage below has its error, and no schema, meanwhile. */
+START_TEST(AH04_a_stage_that_failed_before_its_schema_is_not_called)
+{
+    static int device_stream_of_ours;
+    const struct uva_ready ready = {.wait = UVA_WAIT_STREAM,
+                                    .device_stream = &device_stream_of_ours};
+    const struct uva_transform transform = {
+        .schema = schema_fails, .batch = no_batch, .on_loop = true};
+    struct uva_stream *stream;
+
+    workers = 0;
+    open_checked(1);
+    stream = device_stream(ARROW_DEVICE_CPU);
+    ck_assert_int_eq(uva_stream_ready(stream, &ready), 0);
+    ck_assert_int_eq(uva_stream_transform(stream, &transform), 0);
+    ck_assert_int_eq(uva_stream_limit_rows(stream, 1), 0);
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    ck_assert_int_eq(consumer.outcome.error.code, ENOTSUP);
+    close_checked();
+    ck_assert_str_eq(log_text, "");
+}
+END_TEST
+
 START_TEST(a_driven_handler_that_keeps_the_rules_gives_no_report)
 {
     struct recording_handler h;
@@ -326,6 +371,7 @@ static Suite *checked_suite(void)
     TCase *c = suite_tests(
         "hops", without_a_log_breaches_are_lines_on_standard_error_and_count,
         DS01_a_batch_that_does_not_fit_is_told,
+        AH04_a_stage_that_failed_before_its_schema_is_not_called,
         a_producer_that_refuses_its_handler_leaves_nothing,
         an_early_error_with_garbage_for_a_producer_is_passed_on,
         the_environment_counts_where_the_program_says_nothing,
