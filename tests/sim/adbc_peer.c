@@ -1101,6 +1101,8 @@ static void pools_prove(int stuck_threads)
             pool_prove(&adbc.pools[i]);
 }
 
+/* What fails while the rivals end counts, too: a connect without memory for its
+ * job, or without a thread, is made by its query, and has no limit of time. */
 void adbc_await(bool may_hang, bool may_close, int stuck_threads)
 {
     sim_wait(fibers_are_over, NULL);
@@ -1109,6 +1111,7 @@ void adbc_await(bool may_hang, bool may_close, int stuck_threads)
         peers_unblock();
         sim_wait(rivals_are_over, NULL);
     }
+    may_hang = may_hang || arena_has_failed() || fake_threads_have_failed();
     if (!may_hang && !may_close)
         pools_prove(stuck_threads);
     for (int i = 0; i < adbc.rivals_used; i++)
