@@ -172,8 +172,11 @@ static void peer_drop_stream(void *ctx)
     const bool released = peer->let_go;
 
     if (!hosts_enter(peer->expectation->runtime)) {
-        if (!released)
+        if (!peer->over) {
+            peer->calls++;
             peer_cancel(peer);
+            peer->calls--;
+        }
         return;
     }
     peer->owes = true;
