@@ -202,7 +202,7 @@ static void map_async_pull(struct uva__source *source, int64_t demand)
     uva__flight_advance(flight);
     if (flight->loop.failed)
         uva__inlet_quit(&flight->stage.inlet);
-    else if (source->failure.code == 0)
+    else
         uva__stage_request(&flight->stage, demand, flight->first);
 }
 

@@ -2,13 +2,13 @@
 /* Batches that wait for events, passed on in order.
  *
  * Happy path:  a task is extracted at once -> the stage begins a wait, or finds
- *              that it is not needed -> the wait posts the stage when it is
- * over
+ *              that it is not needed -> the wait is over, and posts the stage
  *              -> once all batches before it can be passed on, the stage
  *              completes the batch -> the producer below takes it.
  *
  * Failures:    a wait: the batches before it are passed on, then the error; the
- *              batches after it are released.
+ *              batches after it are released. The stages above are cancelled
+ *              once the failure is known: when the batch comes, or in its turn.
  *
  * On stop:     waits are abandoned, each with its batch. If a driver call is in
  *              flight, which uses the consumer's device stream, the stop ends
@@ -54,6 +54,7 @@ void uva__pending_batch_fail(struct uva__ordered_waits *w,
                              const struct uva_error *error)
 {
     uva_array_release(uva__pending_batch_array(wait));
+    w->flight.loop.failed = true;
     uva__failure_set(&wait->batch.failure,
                      &w->flight.stage.source.rt->allocator, code, error, NULL);
 }
@@ -234,7 +235,8 @@ static void ordered_waits_request(struct uva__ordered_waits *w, int64_t demand)
     int64_t room;
 
     in->started = in->started || demand > 0;
-    if (!in->started || !uva__inlet_is_open(&w->flight.stage.inlet))
+    if (!in->started || w->flight.stage.source.failure.code != 0 ||
+        !uva__inlet_is_open(&w->flight.stage.inlet))
         return;
     room = ordered_waits_room(w, demand);
     in->requested += room;
@@ -271,7 +273,10 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
                                         ? UVA_WAITING_DEVICE
                                         : UVA_WAITING_NONE);
     ordered_waits_set_timer(w);
-    ordered_waits_request(w, demand);
+    if (w->flight.loop.failed)
+        uva__inlet_quit(&w->flight.stage.inlet);
+    else
+        ordered_waits_request(w, demand);
 }
 
 /* ---- time limits, stop --------------------------------------------------- */

@@ -3,11 +3,12 @@
  * as they finish.
  *
  * Happy path:  task -> waits -> granted (begun) in order, as far as the window
- * of bytes allows -> a worker claims and extracts it, and posts the stage
- *              -> the producer below takes it.
+ *              of bytes allows -> a worker claims and extracts it, and posts
+ *              the stage -> the producer below takes it.
  *
  * Failures:    an extraction. The batches before it are passed on, then the
- *              error that the producer above reports.
+ *              error that the producer above reports: it is not cancelled, as
+ *              it would report no reason after that.
  *
  * On stop:     tasks that are not claimed are taken back; workers discard the
  *              batches that they are extracting. They are not waited for, as

@@ -196,7 +196,7 @@ void uva__stage_request(struct uva__stage *stage, int64_t demand, int64_t first)
 {
     int64_t n;
 
-    if (!uva__inlet_is_open(&stage->inlet))
+    if (stage->source.failure.code != 0 || !uva__inlet_is_open(&stage->inlet))
         return;
     n = uva__intake_request(&stage->in, demand, first);
     if (n > 0)
@@ -210,8 +210,7 @@ void uva__stage_pull(struct uva__source *source, int64_t demand)
     uva__intake_account(&stage->in, source);
     if (stage->in.held == source->ready)
         uva__inlet_conclude(&stage->inlet, source);
-    if (source->failure.code == 0)
-        uva__stage_request(stage, demand, INT64_MAX);
+    uva__stage_request(stage, demand, INT64_MAX);
 }
 
 struct uva__task *uva__stage_take(struct uva__source *source)

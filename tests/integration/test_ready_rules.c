@@ -268,6 +268,33 @@ START_TEST(no_more_than_the_window_is_waited_for)
 }
 END_TEST
 
+static bool is_source_released(void *ctx)
+{
+    (void)ctx;
+    return atomic_load(&f.fake.released) > 0;
+}
+
+/* Events 4 to 7 are waited for meanwhile. Event 8 is looked at when its batch
+ * comes, as the first events have loaded the table by then. */
+START_TEST(a_failed_event_cancels_the_source_at_once)
+{
+    const struct uva_ready options = {.window = {.batches = 8}};
+
+    fixture_open_device(&f, SOFT_POLLS_ON_LOOP, 1000);
+    for (int k = 0; k < 4; k++)
+        soft_event_end(&f.device, k, 0);
+    soft_event_end(&f.device, 8, EIO);
+    fixture_ready(&f, fixture_device_stream(&f), &options);
+    fixture_start(&f);
+    loop_until(&f.loop, is_source_released, NULL);
+    ck_assert(!f.got.done);
+    for (int k = 4; k < 8; k++)
+        soft_event_end(&f.device, k, 0);
+    ck_assert_int_eq(fixture_await(&f), EIO);
+    ck_assert_int_eq(f.got.batches, 8);
+}
+END_TEST
+
 /* ---- events that cannot be waited for ----------------------------------- */
 
 START_TEST(an_event_that_nobody_knows_ends_the_stream)
@@ -453,6 +480,7 @@ static void add_tests(TCase *tc)
               a_stage_may_lack_memory_for_what_waits,
               a_stage_may_lack_memory_for_what_it_passes_on,
               no_more_than_the_window_is_waited_for,
+              a_failed_event_cancels_the_source_at_once,
               data_that_the_host_cannot_read_needs_consent,
               a_burst_of_events_wakes_the_loop_a_few_times, NULL);
     suite_add_loops(tc, 0, 2, a_stream_of_the_consumer_waits_on_the_device,

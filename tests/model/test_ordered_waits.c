@@ -118,6 +118,11 @@ void uva__inlet_fail_extraction(struct uva__inlet *inlet, int code,
     sim_fail("an extraction failed");
 }
 
+void uva__inlet_quit(struct uva__inlet *inlet)
+{
+    inlet->state = UVA__INLET_QUIT;
+}
+
 void uva__inlet_lose(struct uva__inlet *inlet)
 {
     (void)inlet;
