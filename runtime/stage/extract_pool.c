@@ -60,7 +60,7 @@ extractor_claim(struct uva__extract_pool *pool,
     uva__lock_drop(&pool->lock);
     return done == NULL
                ? NULL
-               : uva__container_of(done, struct uva__flight_batch, done);
+               : uva__container_of(done, struct uva__flight_batch, work_link);
 }
 
 /* The array takes the place of the promise in the slot. */
@@ -120,7 +120,7 @@ static bool extractor_work(struct uva__worker_job *job)
 void uva__extract_pool_grant(struct uva__extract_pool *pool,
                              struct uva__flight_batch *batch)
 {
-    uva__list_push(&pool->fresh, &batch->done);
+    uva__list_push(&pool->fresh, &batch->work_link);
 }
 
 /* An extractor is idle only if no batch is granted, so one for each fresh batch

@@ -12,19 +12,20 @@ struct uva__extractor;
 
 /* All zeroes, but for the first two, is a pool without extractors. */
 struct uva__extract_pool {
-    struct uva__flight flight;         /* first: it is told of finished ones */
+    struct uva__flight flight;         /* first: it takes extracted batches */
     int32_t workers;                   /* extractors at work at once, at most */
     struct uva__measure measure;       /* of the batches */
     struct uva__extractor *extractors; /* owns: `workers` of them */
-    struct uva__list fresh; /* batches to be published, by `done`; loop only */
+    struct uva__list fresh; /* batches to be published, by `work_link`; loop
+                               only. Empty between two pulls */
     struct uva__atomic64 awaited; /* batches; see exec/awaited.h */
     struct uva__atomic64 stopped; /* 1: extractors discard their results */
     struct uva__lock lock;
     struct {
-        struct uva__list granted; /* batches to be claimed, by `done` */
+        struct uva__list granted; /* batches to be claimed, by `work_link` */
         struct uva__list idle;    /* extractors that were not submitted */
         uint64_t claimed;         /* batches claimed, in all */
-        int32_t active;           /* the other extractors */
+        int32_t active;           /* extractors that are not idle */
     } locked;
 };
 
@@ -47,7 +48,7 @@ void uva__extract_pool_publish(struct uva__extract_pool *pool);
 void uva__extract_pool_want(struct uva__extract_pool *pool, uint64_t count);
 
 /* From now on results are discarded. Moves the batches that were not claimed to
- * `unclaimed`, by `done`. Thread: loop. */
+ * `unclaimed`, by `work_link`. Thread: loop. */
 void uva__extract_pool_stop(struct uva__extract_pool *pool,
                             struct uva__list *unclaimed);
 

@@ -42,7 +42,7 @@ static struct uva__flight_batch *batch_get(struct uva__flight *f)
     return uva__slab_take(slab, NULL);
 }
 
-/* It has no slot and no failure any more. */
+/* Puts a batch without a slot and a failure back in the slab. */
 static void batch_put(struct uva__flight *f, struct uva__flight_batch *batch)
 {
     struct uva__list one = {0};
@@ -104,14 +104,14 @@ void uva__flight_put(struct uva__flight *f, struct uva__flight_batch *batch)
 
 /* ---- work --------------------------------------------------------------- */
 
-/* While the budget of the runtime is full, a batch is begun only if no other
- * one is begun, or done and not taken. */
+/* While the budget of the runtime is full, a batch is begun only if no batch is
+ * begun, or done and not taken. */
 static bool flight_may_begin(const struct uva__flight *f)
 {
     const struct uva__intake *in = &f->stage.in;
 
     return !f->loop.failed && in->begun < f->at_once &&
-           uva__intake_fit(in, 1, in->begun, f->first) > 0 &&
+           uva__intake_fit(in, 1, in->begun, f->unsized_max) > 0 &&
            (in->begun + in->done == 0 ||
             uva__share_is_free(&f->stage.source.share));
 }
@@ -170,7 +170,7 @@ void uva__flight_each_done(struct uva__flight *f,
 
     for (; link != NULL; link = next) {
         next = link->next;
-        fn(f, uva__container_of(link, struct uva__flight_batch, done));
+        fn(f, uva__container_of(link, struct uva__flight_batch, work_link));
     }
 }
 

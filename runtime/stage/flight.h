@@ -5,6 +5,8 @@
  * the size of the largest batch so far.
  *
  *     admitted -> waits -> begun -> over -> its turn comes -> ready -> taken
+ *        |                            ^
+ *        '--- uva__flight_put(): is over, unless the stage begins a wait now
  *
  * A batch that fails takes its place in the order: the stream fails there. The
  * stage defines the work (struct uva__flight_ops); everything here runs on the
@@ -19,14 +21,15 @@
 /* One batch, until its turn has come: the first member of the stage's struct
  * for its work. Its memory is the stage's. */
 struct uva__flight_batch {
-    struct uva__link link;  /* waiting, in the order, or in the slab */
-    struct uva__link done;  /* in `done` */
-    struct uva__task *slot; /* owns: with the facts about the batch, and the
-                               batch or the result, if that is live */
+    struct uva__link link;      /* waiting, in the order, or in the slab */
+    struct uva__link work_link; /* in `done`; before that, in lists of the
+                                   stage's work */
+    struct uva__task *slot;     /* owns: with the facts about the batch, and the
+                                   batch or the result, if that is live */
     struct uva__failure failure; /* owns: why there is no result. A failed
                                     extraction has a code alone */
     int64_t before; /* its size before the work, as the intake counts it; -1:
-                       that was final */
+                       its size was final when it came */
     bool over;      /* the loop knows that its work is over */
 };
 
@@ -48,17 +51,17 @@ struct uva__flight {
     struct uva__stage stage;           /* first */
     const struct uva__flight_ops *ops; /* static */
     int64_t at_once;                   /* batches begun at one time, at most */
-    int64_t first;         /* batches requested, and begun, until a size is
+    int64_t unsized_max;   /* batches requested, and begun, until a size is
                               known */
     bool unordered;        /* batches are passed on as their work ends */
-    struct uva__mpsc done; /* by `done`: batches whose work is over */
+    struct uva__mpsc done; /* by `work_link`: batches whose work is over */
 
     struct {                      /* the loop thread's alone */
         struct uva__slab slab;    /* as many batches as were in use at once */
         struct uva__list waiting; /* not begun, in order */
-        struct uva__list order;   /* begun, until their turn; unordered: the
-                                     batches that failed */
-        bool failed; /* one has failed: no work is begun any more */
+        struct uva__list order;   /* begun, until their turn; unordered: only
+                                     the batches that failed */
+        bool failed; /* a batch has failed: no work is begun any more */
     } loop;
 };
 
@@ -71,8 +74,8 @@ static inline struct uva__flight *uva__flight_of(struct uva__stage *stage)
 void uva__flight_init(struct uva__flight *flight,
                       const struct uva__flight_ops *ops);
 
-/* Takes in the batch of a task that has come, or its promise. NULL: there is
- * none, as for uva__kept_take_in(). */
+/* Takes in the batch of a task that has come, or its promise. NULL: no
+ * batch has come, as for uva__kept_take_in(). */
 struct uva__flight_batch *uva__flight_admit(struct uva__flight *flight,
                                             struct ArrowAsyncTask *task,
                                             const char *metadata,
@@ -93,7 +96,7 @@ void uva__flight_put(struct uva__flight *flight,
 static inline void uva__flight_finish(struct uva__flight *flight,
                                       struct uva__flight_batch *batch)
 {
-    uva__mpsc_push(&flight->done, &batch->done);
+    uva__mpsc_push(&flight->done, &batch->work_link);
     uva__meter_wake(flight->stage.source.meter, &flight->stage.source.wakeup);
 }
 
@@ -108,7 +111,7 @@ void uva__flight_end(struct uva__flight *flight,
 void uva__flight_advance(struct uva__flight *flight);
 
 /* For uva__source_ops.stop: discards every batch that no other thread has.
- * Those are discarded when their work is over. */
+ * A batch that a thread has is discarded when its work is over. */
 void uva__flight_stop(struct uva__source *source);
 
 /* Passes each batch whose work has ended since the last call to `fn`. */

@@ -203,7 +203,7 @@ static void map_async_pull(struct uva__source *source, int64_t demand)
     if (flight->loop.failed)
         uva__inlet_quit(&flight->stage.inlet);
     else
-        uva__stage_request(&flight->stage, demand, flight->first);
+        uva__stage_request(&flight->stage, demand, flight->unsized_max);
 }
 
 /* A batch that was begun waits for the user's answer, which is its source. */
@@ -263,7 +263,7 @@ static void map_async_init(struct uva__stage *stage,
     map_async_widen(&m->options, &stage->in.window);
     uva__flight_init(&m->flight, &ops);
     m->flight.at_once = m->options.at_once != 0 ? m->options.at_once : 1;
-    m->flight.first = m->flight.at_once;
+    m->flight.unsized_max = m->flight.at_once;
     m->flight.unordered = m->options.unordered;
 }
 

@@ -19,7 +19,11 @@
  *              fails.
  *
  * On cancel:   passed to all inputs at once; queued batches are released. A
- *              cancel of an input's own stream is a failure of that input. */
+ *              cancel of an input's own stream is a failure of that input.
+ *
+ *     input    not opened --> inlet runs --> inlet_over, with batches --> empty
+ *                  '--- skipped: a quit, or its stream was cancelled ------^
+ */
 #include <errno.h>
 
 #include "base/unreachable.h"
@@ -31,8 +35,8 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-/* The default window is divided among the streams, into no more parts than
- * these: each has at least 8 batches, and 1 MiB. */
+/* The default window is divided among the streams, into this many parts at
+ * most: each has at least 8 batches, and 1 MiB. */
 enum { PARTS_MAX = 8, PARTS_MAX_BYTES = 32 };
 
 struct merge;
@@ -45,9 +49,9 @@ struct input {
     struct uva__intake in;          /* with the window of each input */
     struct uva__kept kept;          /* batches, for the producer below */
     struct uva__link turn; /* in merge->turns, while it holds batches */
-    struct uva__link want; /* in merge->wants, while `wants` */
-    bool wants;            /* there is room to request more */
-    bool over;             /* no more batches come of it */
+    struct uva__link want; /* in merge->wants, while `in_wants` */
+    bool in_wants;         /* there is room to request more */
+    bool inlet_over;       /* no more batches come from it; some may be held */
 };
 
 struct merge {
@@ -59,10 +63,11 @@ struct merge {
     struct uva__list turns;      /* inputs that hold batches */
     struct uva__list wants;      /* inputs that have room; not in concat */
     int64_t bytes;               /* in the batches of all inputs */
-    size_t opened;               /* inputs: those before this one */
-    size_t over;                 /* number of inputs that are over */
+    size_t opened;               /* number of inputs that were opened, or
+                                    skipped: the index of the next one */
+    size_t over;                 /* number of inputs with inlet_over */
     size_t current;              /* ordered: the input to take from */
-    bool started;                /* a batch has been requested */
+    bool demanded;               /* a batch has been requested */
     bool quit;                   /* all inputs were cancelled */
     int64_t ordinal;             /* of the next batch */
     struct uva__failure failure; /* the first of an input; code 0: no failure */
@@ -107,9 +112,9 @@ static void input_want(struct input *input)
 {
     struct merge *m = input->merge;
 
-    if (m->ordered || input->wants)
+    if (m->ordered || input->in_wants)
         return;
-    input->wants = true;
+    input->in_wants = true;
     uva__list_push(&m->wants, &input->want);
 }
 
@@ -155,7 +160,7 @@ static void input_over(struct input *input)
 {
     struct merge *m = input->merge;
 
-    input->over = true;
+    input->inlet_over = true;
     m->over++;
     if (!m->ordered && m->failure.code == 0)
         uva__failure_move(&input->inlet.failure, &m->failure, allocator_of(m));
@@ -168,7 +173,7 @@ static void input_skip(struct input *input)
     input_over(input);
 }
 
-/* Cancels all inputs, once; no other one is opened. */
+/* Cancels all inputs, once; no further input is opened. */
 static void inputs_quit(struct merge *m)
 {
     if (m->quit)
@@ -294,7 +299,7 @@ static void merge_advance(struct merge *m)
 
     while (m->ordered && m->current < m->opened) {
         input = &m->inputs[m->current];
-        if (!input->over)
+        if (!input->inlet_over)
             return;
         uva__failure_move(&input->inlet.failure, &m->failure, allocator_of(m));
         if (m->failure.code != 0 || input->in.held > 0)
@@ -330,15 +335,16 @@ static void input_request(struct input *input, int64_t demand)
     uva__inlet_request(&input->inlet, n);
 }
 
-/* Requests of the inputs that have room. Without demand below, a window of one
- * has no requests, and its inputs keep their places. */
+/* Requests of the inputs that have room. Without demand below, an input with a
+ * window of one batch has room only for a later demand: it keeps its place in
+ * the list, and the inputs after it, too. */
 static void merge_request(struct merge *m, int64_t demand)
 {
     struct uva__link *want;
     struct input *input;
 
-    m->started = m->started || demand > 0;
-    if (!m->started)
+    m->demanded = m->demanded || demand > 0;
+    if (!m->demanded)
         return;
     if (m->ordered && m->current < m->opened)
         input_request(&m->inputs[m->current], demand);
@@ -347,7 +353,7 @@ static void merge_request(struct merge *m, int64_t demand)
         if (input_room(input, demand) == 0 && input_room(input, 1) != 0)
             return;
         (void)uva__list_pop(&m->wants);
-        input->wants = false;
+        input->in_wants = false;
         input_request(input, demand);
     }
 }
@@ -383,7 +389,7 @@ static const struct uva__source *merge_above(const struct uva__source *source)
     const struct merge *m = uva__container_of(source, struct merge, source);
     size_t i = 0;
 
-    while (i < m->opened && m->inputs[i].over)
+    while (i < m->opened && m->inputs[i].inlet_over)
         i++;
     return i < m->opened ? uva__inlet_source(&m->inputs[i].inlet) : NULL;
 }
@@ -565,8 +571,8 @@ static int merge_add(struct uva_stream *stream, const struct setup *given,
 /* Divides the defaults of a window among the streams: a thousand times 32 MiB
  * would be too much, and batches that wait in long queues leave the processor's
  * caches. */
-static void merge_share(const struct uva_window *given, size_t streams,
-                        struct uva_window *out)
+static void merge_divide_window(const struct uva_window *given, size_t streams,
+                                struct uva_window *out)
 {
     struct uva_window share = *given;
 
@@ -596,7 +602,7 @@ int uva_stream_merge(struct uva_stream *stream,
 
     options = uva__options_or_zeroes(options);
     if (code == 0)
-        merge_share(&options->window, count + 1, &setup.window);
+        merge_divide_window(&options->window, count + 1, &setup.window);
     setup.keep_going = options->keep_going;
     setup.at_once =
         options->open_at_once > 0 ? (size_t)options->open_at_once : SIZE_MAX;

@@ -43,8 +43,8 @@ struct uva__ordered_waits {
     struct uva__atomic64 full; /* 1: wake the loop when such work ends */
 
     struct {                                    /* the loop thread's alone */
-        const struct uva__pending_batch *timed; /* the oldest one that is
-                                                   pending, while the timer of
+        const struct uva__pending_batch *timed; /* the oldest batch that
+                                                   waits, while the timer of
                                                    the stage runs for it */
         struct uva__timer stuck; /* after an abort, for calls of a driver */
         struct uva__open_object object; /* tracked while a stop waits for such

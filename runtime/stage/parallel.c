@@ -72,7 +72,7 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
                                             uva__share_is_free(&source->share)
                                         ? UVA_WAITING_NONE
                                         : UVA_WAITING_MEMORY);
-    uva__stage_request(&flight->stage, demand, flight->first);
+    uva__stage_request(&flight->stage, demand, flight->unsized_max);
 }
 
 static struct uva__task *parallel_take(struct uva__source *source)
@@ -87,7 +87,8 @@ static void promise_drop(struct parallel *p, struct uva__flight_batch *batch)
     uva__flight_discard(&p->pool.flight, batch);
 }
 
-/* A batch that is not over waits, or was granted, or a worker has it. */
+/* A batch that is not over waits, or was granted, or a worker has it. The first
+ * two have a promise, which has to be dropped before uva__flight_stop(). */
 static void parallel_stop(struct uva__source *source)
 {
     struct parallel *p = parallel_at(source);
@@ -101,8 +102,8 @@ static void parallel_stop(struct uva__source *source)
                      uva__container_of(link, struct uva__flight_batch, link));
     uva__flight_stop(source);
     while ((link = uva__list_pop(&unclaimed)) != NULL)
-        promise_drop(p,
-                     uva__container_of(link, struct uva__flight_batch, done));
+        promise_drop(
+            p, uva__container_of(link, struct uva__flight_batch, work_link));
     uva__flight_clear(&flight->stage);
 }
 
@@ -124,7 +125,7 @@ static void parallel_init(struct uva__stage *stage,
     p->pool.workers = cores < WORKERS_MAX ? cores : WORKERS_MAX;
     if (options->workers != 0)
         p->pool.workers = options->workers;
-    p->pool.flight.first = p->pool.workers;
+    p->pool.flight.unsized_max = p->pool.workers;
     p->pool.flight.at_once = INT64_MAX;
     p->pool.flight.unordered = options->unordered;
 }

@@ -7,13 +7,14 @@
  *              that are kept are taken -> a delay -> the user's function gives
  *              another stream -> the inlet begins again -> the end.
  *
- * What can fail: the last attempt, or one that is not tried again: its failure
- *              is the stream's. A stream that cannot go on for the one before
- *              it: EBUSY, EINVAL.
+ * Failures:    the last attempt, or an attempt that is not tried again: its
+ *              failure is the stream's. A stream that cannot go on for the
+ *              stream before it: EBUSY, EINVAL.
  *
- *     an attempt is open --fails--> its batches are taken --> DELAY (waits)
- *        ^                                                     |
- *        '------------- again() gives a stream ----------------'
+ *     an attempt is open --fails--> its batches are taken --> its inlet is
+ *        ^                               released --> DELAY (waits)
+ *        |                                               |
+ *        '------------- again() gives a stream ----------'
  *     final: no attempt follows, and the failure is the stream's
  *
  * On cancel:   passed to the producer above at once; a delay ends. A cancel of
@@ -31,9 +32,9 @@ enum { TIMES = 3, DELAY_MS = 100, DELAY_MAX_MS = 10000 };
 
 struct retry {
     struct uva__stage stage;  /* first */
-    struct uva_retry options; /* owns its ctx; with its defaults; delay_ms is
-                                 the next delay */
-    bool device_data;         /* the first stream waits for events of devices */
+    struct uva_retry options; /* owns its ctx; with its defaults */
+    int64_t next_delay_ms;
+    bool device_data; /* the first stream waits for events of devices */
     struct uva__first_schema first;
     int64_t ordinal;                /* of the next batch */
     int64_t passed, rows;           /* passed on so far */
@@ -79,7 +80,7 @@ static int retry_schema(struct uva__stage *stage, struct ArrowSchema *schema,
 
 /* ---- another attempt ---------------------------------------------------- */
 
-/* Whether the stream can go on for the failed one. */
+/* Whether `stream` can go on for the stream that has failed. */
 static int attempt_check(const struct retry *r, struct uva_stream *stream,
                          struct uva_error *error)
 {
@@ -103,7 +104,7 @@ static void attempt_open(struct retry *r, struct uva_stream *stream)
 {
     uva__atomic64_exchange(&stream->state, UVA__STREAM_GIVEN);
     r->stage.in.requested = 0;
-    r->first.typed = true; /* it was promised for the first attempt */
+    r->first.typed = true; /* the stream was built with a device type */
     uva__inlet_reopen(&r->stage.inlet, stream);
     uva__stage_start(&r->stage.source);
 }
@@ -158,14 +159,14 @@ static void delay_end(struct retry *r)
     uva__loop_untrack(r->stage.source.rt, &r->object);
 }
 
-/* The abort of the stream ends the delay, too. */
+/* The abort of the stream stops this source, which ends the delay. */
 static void delay_abort(struct uva__open_object *object)
 {
     (void)object;
 }
 
 /* A drain has begun. The object must not be untracked at once. */
-static void delay_give_up(struct uva__open_object *object)
+static void delay_drain(struct uva__open_object *object)
 {
     struct retry *r = uva__container_of(object, struct retry, object);
 
@@ -199,9 +200,9 @@ static void delay_over(struct uva__timer *timer)
 
 static int64_t delay_next_ms(struct retry *r)
 {
-    const int64_t ms = r->options.delay_ms, most = r->options.delay_max_ms;
+    const int64_t ms = r->next_delay_ms, most = r->options.delay_max_ms;
 
-    r->options.delay_ms = ms > most / 2 ? most : ms * 2;
+    r->next_delay_ms = ms > most / 2 ? most : ms * 2;
     return ms < most ? ms : most;
 }
 
@@ -286,11 +287,12 @@ static void retry_init(struct uva__stage *stage,
         r->options.delay_max_ms = DELAY_MAX_MS;
     if (r->options.delay_ms == 0)
         r->options.delay_ms = DELAY_MS;
+    r->next_delay_ms = r->options.delay_ms;
     r->first.who = "attempt";
     r->device_data = setup->stream->device_data;
     stage->timer.fire = delay_over;
     r->object.abort = delay_abort;
-    r->object.drain = delay_give_up;
+    r->object.drain = delay_drain;
 }
 
 static void retry_free(struct uva__stage *stage,

@@ -267,9 +267,9 @@ static void stage_expire(struct uva__timer *timer)
 }
 
 /* The arguments of stage_wrap(). */
-struct making {
+struct setup {
     const struct uva__stage_kind *kind;
-    const struct uva__stage_setup *setup;
+    const struct uva__stage_setup *stage;
     bool *taken; /* a copy of the options owns their ctx */
 };
 
@@ -280,10 +280,10 @@ static struct uva__source *stage_wrap(struct uva__producer *above,
     static const struct uva_window follows = {.batches = INT32_MAX,
                                               .bytes = INT64_MAX,
                                               .refill = UVA__WINDOW_FOLLOWS};
-    const struct making *making = given;
-    const struct uva__stage_kind *kind = making->kind;
+    const struct setup *setup = given;
+    const struct uva__stage_kind *kind = setup->kind;
     struct uva__source *source = uva__source_new(
-        &kind->source, above->rt, kind->size + making->setup->more);
+        &kind->source, above->rt, kind->size + setup->stage->more);
     struct uva__stage *stage;
 
     if (source == NULL)
@@ -295,15 +295,15 @@ static struct uva__source *stage_wrap(struct uva__producer *above,
     stage->kind = kind;
     uva__inlet_init(&stage->inlet, &inlet_ops, above);
     uva__intake_init(&stage->in, kind->options.window != 0
-                                     ? &making->setup->window
+                                     ? &setup->stage->window
                                      : &follows);
     stage->timer.fire = stage_expire;
-    *making->taken = kind->copy != 0;
+    *setup->taken = kind->copy != 0;
     if (kind->copy != 0)
-        memcpy((char *)stage + kind->copy, making->setup->options,
+        memcpy((char *)stage + kind->copy, setup->stage->options,
                kind->options.size);
     if (kind->init != NULL)
-        kind->init(stage, making->setup);
+        kind->init(stage, setup->stage);
     return source;
 }
 
@@ -358,7 +358,7 @@ int uva__stage_make(const struct uva__stage_kind *kind,
                     struct uva__stage_setup *setup)
 {
     bool taken = false;
-    const struct making making = {kind, setup, &taken};
+    const struct setup whole = {kind, setup, &taken};
     int code = stage_find_devices(kind, setup);
 
     if (code == 0)
@@ -366,7 +366,7 @@ int uva__stage_make(const struct uva__stage_kind *kind,
     if (code == 0)
         code = stage_add_workers(kind, setup);
     if (code == 0)
-        code = uva__stream_wrap(setup->stream, stage_wrap, &making);
+        code = uva__stream_wrap(setup->stream, stage_wrap, &whole);
     if (setup->devices != NULL)
         uva__devices_release(setup->devices);
     if (!taken)

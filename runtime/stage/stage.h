@@ -13,17 +13,17 @@
 
 struct uva__stage;
 
-/* What a new stage is made of. */
+/* The arguments for a new stage. */
 struct uva__stage_setup {
     struct uva_stream *stream;    /* that it is added to */
     const void *options;          /* checked; never NULL */
     struct uva_window window;     /* complete, if the options have one */
     struct uva__devices *devices; /* borrows; if it needs them */
-    int needs;                    /* beside what all of its kind need */
-    size_t more;                  /* bytes of its object beyond its size */
+    int needs;   /* bits UVA__STAGE_..., beside those of its kind */
+    size_t more; /* bytes of its object beyond its size */
 };
 
-/* What a stage needs, besides memory: one of the first two, at least. */
+/* The needs of a stage, besides memory: at least one bit of the first two. */
 enum {
     UVA__STAGE_CHEAP = 1,   /* workers extract, where that may be expensive */
     UVA__STAGE_WORKERS = 2, /* there are workers, on which it runs */
@@ -41,8 +41,8 @@ struct uva__stage_kind {
     /* checks the options further: 0; a code with `error`. NULL: they are right
      */
     int (*check)(const struct uva__stage_setup *setup, struct uva_error *error);
-    /* sets up the rest of the object, which is cleared. NULL: there is no rest.
-     * Takes what it copies from the setup */
+    /* sets up the other members of the object, which are cleared. NULL: they
+     * stay so. Takes the objects that it copies from the setup */
     void (*init)(struct uva__stage *stage,
                  const struct uva__stage_setup *setup);
     /* with a name, its own pull and take, and UVA__STAGE_RELAYS() */
@@ -54,10 +54,10 @@ struct uva__stage_kind {
     void (*task)(struct uva__stage *stage, struct ArrowAsyncTask *task,
                  const char *metadata);
     /* the stage was posted after its stop: threads have ended some work; NULL:
-     * there is none */
+     * no thread works for it */
     void (*clear)(struct uva__stage *stage);
     /* frees what it owns, but for its memory, the ctx of its copy, and the
-     * common part; any thread. NULL: that is all */
+     * common part; any thread. NULL: it owns no more */
     void (*free)(struct uva__stage *stage,
                  const struct uva_allocator *allocator);
 };
@@ -103,17 +103,28 @@ struct uva__stage *uva__stage_of(struct uva__source *source);
 void uva__stage_acquire(struct uva__stage *stage);
 void uva__stage_release(struct uva__stage *stage);
 
-/* The functions of uva__source_ops that relay: begins the inlet; stops it and
- * the timer, and discards the batches that are ready; releases the reference of
- * the source; clears after the stop; frees; passes on that batches are needed;
- * gives the source above, until the inlet is released. */
+/* The functions of uva__source_ops that relay. */
+
+/* Begins the inlet. */
 void uva__stage_start(struct uva__source *source);
+
+/* Stops the inlet and the timer, and discards the batches that are ready. */
 void uva__stage_stop(struct uva__source *source);
+
+/* Releases the reference of the source. */
 void uva__stage_leave(struct uva__source *source);
+
+/* Calls uva__stage_kind.clear, after the stop. */
 void uva__stage_posted(struct uva__source *source);
+
+/* Calls uva__stage_kind.free, and frees the common part. */
 void uva__stage_free(struct uva__source *source,
                      const struct uva_allocator *allocator);
+
+/* Passes on that batches are needed. */
 void uva__stage_need(struct uva__source *source);
+
+/* Gives the source above, until the inlet is released. */
 const struct uva__source *uva__stage_above(const struct uva__source *source);
 
 /* Members of the source_ops of a stage, with its stop. */
@@ -124,13 +135,13 @@ const struct uva__source *uva__stage_above(const struct uva__source *source);
 
 /* The schema that several streams have in common, inputs or attempts. */
 struct uva__first_schema {
-    struct ArrowSchema schema; /* owns: a copy of the one that was passed on */
+    struct ArrowSchema schema; /* owns: a copy of the schema passed on */
     const char *who;           /* static: "input"... */
     bool typed;                /* the device type of the source is known */
 };
 
 /* Has `source` pass the schema on that `inlet` takes, if it is the first, and
- * compares any other one with that: EINVAL, if it or the device type differs,
+ * compares each later schema with it: EINVAL, if it or the device type differs,
  * with an `error` that names the `number` of the stream. ENOMEM. */
 int uva__first_schema_take(struct uva__first_schema *first,
                            struct uva__source *source,
@@ -143,7 +154,8 @@ int uva__stage_pass_schema(struct uva__stage *stage,
                            struct ArrowSchema *schema);
 
 /* Extracts a task that has come, and gives its batch in a slot, which is not
- * counted as held so far. NULL: there is none, as for uva__kept_take_in(). */
+ * counted as held so far. NULL: no batch has come, as for uva__kept_take_in().
+ */
 struct uva__task *uva__stage_extract(struct uva__stage *stage,
                                      struct ArrowAsyncTask *task,
                                      const char *metadata);
@@ -154,7 +166,7 @@ void uva__stage_keep(struct uva__stage *stage, struct ArrowAsyncTask *task,
                      const char *metadata);
 
 /* Requests above as far as the window allows for `demand`, once the schema is
- * known; `first` as for uva__intake_request(). */
+ * known, unless the source has failed; `first` as for uva__intake_request(). */
 void uva__stage_request(struct uva__stage *stage, int64_t demand,
                         int64_t first);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uva_stream_tee(): an inlet with several sources, the branches, one for each
  * stream. The stream that the stage is added to is branch 0; a tee that is
- * added right after another one becomes a branch of that, so that a batch is
- * queued, and counted, once for all branches.
+ * added right after another tee becomes a branch of that, so that the memory of
+ * a batch is counted once for all branches. Each branch has its own queue.
  *
  * Happy path:  the first branch starts, and with it the inlet -> (request to
  *              the producer above, its task, which is extracted -> a slot
@@ -17,7 +17,15 @@
  *              on. When the last one is closed, the producer above is
  *              cancelled. A branch that was not started is closed by the thread
  *              that releases its stream, through a wake-up, or by the close of
- *              the runtime. */
+ *              the runtime.
+ *
+ *     tee      branches are added, on any thread --first start--> started, and
+ *              the inlet runs --its end, or all branches closed--> released
+ *
+ *     branch   unstarted --start--> started --stop, slow, no memory--> closed
+ *                  |                                                     ^
+ *                  '-- released unstarted, or the runtime closes --------'
+ */
 
 #include <errno.h>
 
@@ -42,27 +50,27 @@ struct branch {
     struct branch *next;       /* owns: the next one, in order */
     size_t number;             /* from 0; 0 is the first branch */
     enum uva_slow slow;
-    struct uva__atomic64 left; /* 1: released unstarted; any thread */
+    struct uva__atomic64 left; /* 1: was released unstarted; any thread */
 
     /* the loop thread's alone */
     bool closed;           /* it takes no more batches */
-    struct uva__intake in; /* requested by the tee for all branches */
+    struct uva__intake in; /* in.requested: by the tee, for all branches */
     struct uva__kept kept; /* batches, which share their data */
     int64_t demand;        /* as of the last pull */
 };
 
 struct tee {
-    struct uva__inlet inlet;   /* first */
-    struct uva__wakeup wakeup; /* posted by a branch that leaves unstarted;
-                                  counted by branches, the inlet, posts */
-    struct uva__rt *rt;        /* counts */
-    struct uva__share share;   /* of the batches that branches hold */
-    struct uva__hold_up close; /* held while the inlet is in use */
-    struct uva__lock lock;     /* guards these until `started` */
-    struct branch *branches;   /* owns: in order */
-    size_t count;              /* of branches */
-    size_t open;               /* branches that are not closed */
-    bool started;              /* no branch is added any more */
+    struct uva__inlet inlet;     /* first */
+    struct uva__wakeup wakeup;   /* posted by a branch that leaves unstarted;
+                                    counted by branches, the inlet, posts */
+    struct uva__rt *rt;          /* counts */
+    struct uva__share share;     /* of the batches that branches hold */
+    struct uva__hold_up hold_up; /* held while the inlet is in use */
+    struct uva__lock lock;       /* guards these until `started` */
+    struct branch *branches;     /* owns: in order */
+    size_t count;                /* of branches */
+    size_t open;                 /* branches that are not closed */
+    bool started;                /* no branch is added any more */
 
     /* the loop thread's alone */
     struct ArrowSchema schema;   /* owns */
@@ -108,7 +116,7 @@ static void slot_drop(struct uva__rt *rt, struct uva__task *slot)
     uva__slots_return_tasks(rt, &one);
 }
 
-/* Drops the oldest batch; false: there is none. */
+/* Drops the oldest batch; false: the branch holds no batch. */
 static bool branch_drop(struct branch *b)
 {
     struct uva__task *slot = branch_pop(b);
@@ -119,11 +127,14 @@ static bool branch_drop(struct branch *b)
     return true;
 }
 
-/* States the batches that the stream holds: while the memory of the runtime is
- * used up, its source is refused another one unless their number is 0. A branch
- * that may lose batches does not hold up a waiting branch, or an empty one. The
- * branches hold the same batches, from the latest one back, and the longest
- * queue counts; those of closed branches count beside it. */
+/* States the batches that the stream holds, and their bytes: while the memory
+ * of the runtime is used up, its source gets no further batch unless the number
+ * of batches is 0.
+ * - The number is the longest queue of a branch of UVA_SLOW_WAIT, as a branch
+ *   that may lose batches does not hold up the others. Without a branch of
+ *   UVA_SLOW_WAIT it is the shortest queue, so that no empty branch is held up.
+ * - The bytes are the largest queue, as every open branch holds the latest
+ *   batches; the bytes of closed branches are added. */
 static void tee_account(struct tee *t)
 {
     int64_t most = 0, least = INT64_MAX, bytes = 0, apart = 0;
@@ -169,7 +180,7 @@ static void branch_fail(struct branch *b, int code, const char *text)
     branch_close(b);
 }
 
-/* Whether another batch fits; one always does. */
+/* Whether another batch fits; an empty branch has room for any batch. */
 static bool branch_has_room(const struct branch *b)
 {
     const struct uva__intake *in = &b->in;
@@ -187,8 +198,8 @@ static void branch_drop_old(struct branch *b)
     }
 }
 
-/* Whether the branch takes the next batch. A waiting branch has room for every
- * requested batch. */
+/* Whether the branch takes the next batch. A branch of UVA_SLOW_WAIT has room
+ * for every requested batch. */
 static bool branch_admits(struct branch *b)
 {
     if (b->closed)
@@ -224,8 +235,8 @@ static int64_t branch_room(const struct branch *b, bool all)
     return uva__intake_fit(in, room, in->requested, 1);
 }
 
-/* Requests the batches of the fastest branch, as far as the waiting branches
- * have room for them. */
+/* Requests the batches of the fastest branch, as far as the branches of
+ * UVA_SLOW_WAIT have room for them. */
 static void tee_request(struct tee *t)
 {
     int64_t wanted = 0, most = INT64_MAX, room;
@@ -250,8 +261,7 @@ static void tee_request(struct tee *t)
     uva__inlet_request(&t->inlet, wanted);
 }
 
-/* Closes a branch, and drops its batches. */
-static void branch_end(struct branch *b)
+static void branch_close_and_drop(struct branch *b)
 {
     while (branch_drop(b))
         ;
@@ -266,7 +276,7 @@ static void tee_end_unstarted(struct tee *t, bool all)
 
     for (b = t->branches; b != NULL; b = b->next)
         if (!b->source.started && (all || uva__atomic64_load(&b->left) != 0))
-            branch_end(b);
+            branch_close_and_drop(b);
     tee_account(t);
     tee_request(t);
 }
@@ -319,8 +329,9 @@ static void branch_share(struct branch *b, struct uva__task *from,
     branch_put(b, slot);
 }
 
-/* Shares the batch in a slot, which it takes, between the branches that take
- * it. */
+/* Shares the batch in `slot` (takes it) between the branches that admit it.
+ * Each gets its part when the next branch is found, so that the last branch
+ * gets the slot itself. */
 static void tee_share(struct tee *t, struct uva__task *slot)
 {
     const int64_t others = (int64_t)t->open - 1;
@@ -372,7 +383,7 @@ static void tee_released(struct uva__inlet *inlet)
 {
     struct tee *t = tee_at(inlet);
 
-    uva__rt_drop_hold_up(t->rt, &t->close);
+    uva__rt_drop_hold_up(t->rt, &t->hold_up);
     uva__wakeup_release(&t->wakeup);
 }
 
@@ -383,12 +394,13 @@ static const struct uva__inlet_ops inlet_ops = {tee_schema, tee_task, tee_news,
 
 /* The close of the runtime has ended all streams: branches that were not
  * started never will be. */
-static void tee_close(struct uva__hold_up *hold_up)
+static void tee_end_all_unstarted(struct uva__hold_up *hold_up)
 {
-    tee_end_unstarted(uva__container_of(hold_up, struct tee, close), true);
+    tee_end_unstarted(uva__container_of(hold_up, struct tee, hold_up), true);
 }
 
-static const struct uva__hold_up_ops close_ops = {tee_close, NULL};
+static const struct uva__hold_up_ops hold_up_ops = {tee_end_all_unstarted,
+                                                    NULL};
 
 /* Starts the producer above, with the priority of the branch that starts first.
  */
@@ -397,7 +409,7 @@ static void tee_start(struct tee *t, const struct uva__producer *below)
     uva__lock_take(&t->lock);
     t->started = true;
     uva__lock_drop(&t->lock);
-    uva__rt_hold_up(t->rt, &t->close, &close_ops);
+    uva__rt_hold_up(t->rt, &t->hold_up, &hold_up_ops);
     uva__wakeup_acquire(&t->wakeup); /* the inlet's */
     uva__inlet_begin(&t->inlet, below, false);
     tee_end_unstarted(t, false);
@@ -419,7 +431,7 @@ static void branch_start(struct uva__source *source)
         branch_need(source);
 }
 
-/* Each branch passes on a copy. */
+/* Passes on a copy of the schema of the tee. */
 static void branch_take_schema(struct branch *b)
 {
     struct uva__source *source = &b->source;
@@ -485,15 +497,15 @@ static void branch_stop(struct uva__source *source)
     struct tee *t = b->tee;
 
     source->ready = 0;
-    branch_end(b);
+    branch_close_and_drop(b);
     if (t->inlet.state == UVA__INLET_QUIT)
         uva__inlet_await(&t->inlet, source);
     tee_account(b->tee);
     tee_request(b->tee);
 }
 
-/* Before the tee starts, `left` is enough, as tee_start() looks at it: a
- * wake-up would hold the tee if the loop never ran again. */
+/* Before the tee starts, `left` is enough, as tee_start() looks
+ * at it: a wake-up would hold the tee if the loop never ran again. */
 static void branch_leave(struct uva__source *source)
 {
     struct branch *b = branch_at(source);

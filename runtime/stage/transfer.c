@@ -137,8 +137,8 @@ static int transfer_schema(struct uva__stage *stage, struct ArrowSchema *schema,
 
 /* ---- life --------------------------------------------------------------- */
 
-/* What a transfer is made of. */
-struct request {
+/* The options of transfer_kind, and more. */
+struct setup {
     struct uva_transfer options;           /* first */
     struct uva__copy_allocator *allocator; /* counts; NULL: the driver's */
 };
@@ -161,11 +161,11 @@ static void transfer_init(struct uva__stage *stage,
 {
     static const struct uva__ordered_waits_ops ops = {transfer_begin,
                                                       transfer_over};
-    const struct request *request = setup->options;
+    const struct setup *given = setup->options;
     struct transfer *t = transfer_of(uva__ordered_waits_of(stage));
 
-    t->target = target_of(&request->options);
-    t->target.allocator = uva__copy_allocator_acquire(request->allocator);
+    t->target = target_of(&given->options);
+    t->target.allocator = uva__copy_allocator_acquire(given->allocator);
     uva__ordered_waits_init(&t->waits, &ops, setup);
     stage->output_type = t->target.device_type;
     stage->source.device_type = t->target.device_type;
@@ -241,16 +241,16 @@ static int allocator_take(struct uva_stream *stream,
 int uva_stream_transfer(struct uva_stream *stream,
                         const struct uva_transfer *options)
 {
-    struct request request = {0};
+    struct setup setup = {0};
     int code = 0;
 
     if (options != NULL)
-        request.options = *options;
-    if (request.options.allocator != NULL &&
+        setup.options = *options;
+    if (setup.options.allocator != NULL &&
         uva__options_are_clear(&transfer_kind.options, options))
-        code = allocator_take(stream, options->allocator, &request.allocator);
+        code = allocator_take(stream, options->allocator, &setup.allocator);
     if (code == 0)
-        code = uva__stage_add(stream, &transfer_kind, &request.options);
-    uva__copy_allocator_release(request.allocator);
+        code = uva__stage_add(stream, &transfer_kind, &setup.options);
+    uva__copy_allocator_release(setup.allocator);
     return code;
 }

@@ -20,7 +20,11 @@
  *       |      FAILED: the function has failed <----------------------|
  *       |      LOST: an extraction has failed <-----------------------|
  *       v                                 v                           v
- *     STOPPED, from any of these: a run that is in progress discards its input
+ *     STOPPED, from any of these: the input that a run has is discarded, by the
+ *     run in RUNNING, by the stop in any other phase
+ *
+ * A function that returns EAGAIN keeps its input: IDLE has an input then, with
+ * which the next run goes on.
  *
  * Failures:    an extraction: the producer above reports why. The function, or
  *              a result that does not fit the schema: the error follows the
@@ -54,25 +58,28 @@
 enum step {
     STEP_NOTHING, /* no input, or no room for results */
     STEP_INPUT,   /* takes the next input */
-    STEP_AGAIN,   /* goes on with the same one */
+    STEP_AGAIN,   /* goes on with the same input */
     STEP_FLUSH,   /* rows were kept for too long */
     STEP_FINISH   /* the input has ended */
 };
 
+/* In this order: runs may begin up to PHASE_RUNNING, and none begins after it.
+ */
 enum phase {
-    IDLE,
-    RUNNING, /* a run is in progress, or waits for its worker */
-    ENDED,   /* no run follows: finish was called, or it was enough */
-    FAILED,  /* no run follows: the function has failed */
-    LOST,    /* no run follows: an extraction has failed */
-    STOPPED
+    PHASE_IDLE,
+    PHASE_RUNNING, /* a run is in progress, or waits for its worker */
+    PHASE_ENDED,   /* no run follows: finish was called, or it was enough */
+    PHASE_FAILED,  /* no run follows: the function has failed */
+    PHASE_LOST,    /* no run follows: an extraction has failed */
+    PHASE_STOPPED
 };
 
 /* How far the runs are. The loop acts on a copy of it. */
 struct progress {
     enum phase phase;
     struct uva__kept inputs;  /* their tasks; the first may be at a run */
-    struct uva__kept results; /* counts the batches that they become */
+    struct uva__kept results; /* its count is of the batches into which its
+                                 elements are cut, also after the last step */
     struct uva__transform_rows rows; /* after the last step */
 };
 
@@ -85,28 +92,29 @@ struct transform {
 
     struct {                     /* the run's alone, but for `input` */
         struct uva__task *input; /* the first of `inputs`, from when a run takes
-                                    it. Changes under the lock, as a stop reads
-                                    it */
+                                    it until its step is over, also while IDLE.
+                                    Changes under the lock, as a stop reads it
+                                    */
         struct uva_batch batch;  /* owns its data */
         bool full;               /* an emit of this call has returned EAGAIN */
         int fault; /* why this call fails, whatever it returns: an emit has
                       failed, for example; or 0 */
         struct uva_error error; /* of this call */
-        struct uva__list slots; /* empty ones, of a worker */
+        struct uva__list slots; /* without a batch, of a worker */
     } run;
 
     struct {                         /* the loop thread's alone */
         struct uva__share_kept kept; /* of the result that goes first */
-        struct uva__share_room room; /* for slices of that one */
+        struct uva__share_room room; /* for slices of that result */
     } loop;
 
     struct uva__lock lock;
     struct {
-        struct progress now;
+        struct progress progress;
         int64_t ordinal;             /* of the next result */
         bool input_ended;            /* no input follows */
         bool flush;                  /* rows were kept for too long */
-        struct uva__failure failure; /* FAILED; LOST has a code alone */
+        struct uva__failure failure; /* why FAILED; LOST: a code alone */
     } locked;
 };
 
@@ -133,7 +141,7 @@ static void transform_unlock(struct transform *t)
         uva__lock_drop(&t->lock);
 }
 
-/* The empty slots of a run; NULL: those of the loop thread. */
+/* The list of empty slots for a run; NULL: the slots of the loop thread. */
 static struct uva__list *run_slots(struct transform *t)
 {
     return t->options.on_loop ? NULL : &t->run.slots;
@@ -141,12 +149,12 @@ static struct uva__list *run_slots(struct transform *t)
 
 /* ---- a run: emitting ---------------------------------------------------- */
 
-static bool has_room(const struct transform *t, const struct progress *now)
+static bool has_room(const struct transform *t, const struct progress *progress)
 {
     const struct uva_window *window = &t->stage.in.window;
 
-    return now->results.count < window->batches &&
-           now->results.bytes < window->bytes;
+    return progress->results.count < window->batches &&
+           progress->results.bytes < window->bytes;
 }
 
 /* Puts a result, which is passed on as `batches`, after the earlier ones.
@@ -154,14 +162,14 @@ static bool has_room(const struct transform *t, const struct progress *now)
 static int result_push_locked(struct transform *t, struct uva__task *slot,
                               int64_t bytes, int64_t batches)
 {
-    if (t->locked.now.phase == STOPPED)
+    if (t->locked.progress.phase == PHASE_STOPPED)
         return ECANCELED;
     slot->info.ordinal = t->locked.ordinal;
     slot->info.bytes = bytes;
     t->locked.ordinal += batches;
-    uva__kept_push(&t->locked.now.results, slot);
-    t->locked.now.results.count += batches - 1;
-    return has_room(t, &t->locked.now) ? 0 : EAGAIN;
+    uva__kept_push(&t->locked.progress.results, slot);
+    t->locked.progress.results.count += batches - 1;
+    return has_room(t, &t->locked.progress) ? 0 : EAGAIN;
 }
 
 /* Joins the batches of a result to the input from which it was made, if there
@@ -274,16 +282,17 @@ int uva__transform_fail(void *emitter, int code)
 
 static enum step step_peek_locked(const struct transform *t)
 {
-    if (t->locked.now.phase > RUNNING || !has_room(t, &t->locked.now))
+    if (t->locked.progress.phase > PHASE_RUNNING ||
+        !has_room(t, &t->locked.progress))
         return STEP_NOTHING;
-    if (t->locked.now.inputs.count > 0)
+    if (t->locked.progress.inputs.count > 0)
         return t->run.input != NULL ? STEP_AGAIN : STEP_INPUT;
     if (t->locked.input_ended)
         return STEP_FINISH;
     return t->locked.flush ? STEP_FLUSH : STEP_NOTHING;
 }
 
-/* Takes the current input from the run: from then on, a stop need not. */
+/* Takes the current input from the run: from then on no stop discards it. */
 static struct uva__task *run_take_input_locked(struct transform *t)
 {
     struct uva__task *input = t->run.input;
@@ -313,13 +322,13 @@ static enum step step_begin(struct transform *t)
     transform_lock(t);
     step = step_peek_locked(t);
     if (step == STEP_INPUT)
-        t->run.input = uva__kept_first(&t->locked.now.inputs);
-    if (t->locked.now.phase == STOPPED)
+        t->run.input = uva__kept_first(&t->locked.progress.inputs);
+    if (t->locked.progress.phase == PHASE_STOPPED)
         stopped = run_take_input_locked(t);
     else if (step == STEP_NOTHING)
         uva__list_append(&slots, &t->run.slots);
-    if (step == STEP_NOTHING && t->locked.now.phase == RUNNING)
-        t->locked.now.phase = IDLE;
+    if (step == STEP_NOTHING && t->locked.progress.phase == PHASE_RUNNING)
+        t->locked.progress.phase = PHASE_IDLE;
     transform_unlock(t);
     run_end_input(t, stopped);
     if (!uva__list_is_empty(&slots))
@@ -338,7 +347,7 @@ static int run_extract(struct transform *t)
     return uva_task_extract(&input->promise, &t->run.batch.data);
 }
 
-/* Calls one of the functions, and gives the code for its result. */
+/* Calls the function that the step needs, and gives the code for its result. */
 static int run_call(struct transform *t, enum step step)
 {
     const struct uva_transform *options = &t->options;
@@ -382,11 +391,11 @@ static void step_end(struct transform *t, enum phase phase,
     transform_lock(t);
     input = run_take_input_locked(t);
     t->locked.failure = *failure;
-    if (t->locked.now.phase == RUNNING) {
+    if (t->locked.progress.phase == PHASE_RUNNING) {
         if (input != NULL)
-            (void)uva__kept_pop(&t->locked.now.inputs);
-        t->locked.now.phase = phase;
-        t->locked.now.rows = rows;
+            (void)uva__kept_pop(&t->locked.progress.inputs);
+        t->locked.progress.phase = phase;
+        t->locked.progress.rows = rows;
         t->locked.flush = false;
     }
     transform_unlock(t);
@@ -397,21 +406,21 @@ static void step_end(struct transform *t, enum phase phase,
 static void run_step(struct transform *t, enum step step)
 {
     struct uva__failure failure = {0};
-    enum phase phase = RUNNING;
+    enum phase phase = PHASE_RUNNING;
     int code;
 
     if (step == STEP_INPUT && (failure.code = run_extract(t)) != 0) {
-        step_end(t, LOST, &failure);
+        step_end(t, PHASE_LOST, &failure);
         return;
     }
     code = run_call(t, step);
     if (code == EAGAIN && t->run.fault == 0)
         return;
     if (t->run.fault != 0 || (code != 0 && code != ENOENT)) {
-        phase = FAILED;
+        phase = PHASE_FAILED;
         uva__failure_set(&failure, allocator_of(t), code, &t->run.error, NULL);
     } else if (code == ENOENT || step == STEP_FINISH) {
-        phase = ENDED;
+        phase = PHASE_ENDED;
     }
     step_end(t, phase, &failure);
 }
@@ -435,7 +444,6 @@ static bool transform_work(struct uva__worker_job *job)
 
 /* ---- the loop: as a handler --------------------------------------------- */
 
-/* Puts an input after the earlier ones, for a run. */
 static void transform_task(struct uva__stage *stage,
                            struct ArrowAsyncTask *task, const char *metadata)
 {
@@ -449,7 +457,7 @@ static void transform_task(struct uva__stage *stage,
         return;
     uva__intake_note_size(&stage->in, slot->info.bytes);
     transform_lock(t);
-    uva__kept_push(&t->locked.now.inputs, slot);
+    uva__kept_push(&t->locked.progress.inputs, slot);
     transform_unlock(t);
 }
 
@@ -474,47 +482,49 @@ static void transform_run(struct transform *t)
  * runs are. */
 static struct progress transform_advance(struct transform *t)
 {
-    struct progress now;
+    struct progress progress;
     bool due;
 
     transform_lock(t);
     t->locked.input_ended = t->stage.inlet.state == UVA__INLET_ENDED;
-    due = t->locked.now.phase == IDLE && step_peek_locked(t) != STEP_NOTHING;
+    due = t->locked.progress.phase == PHASE_IDLE &&
+          step_peek_locked(t) != STEP_NOTHING;
     if (due)
-        t->locked.now.phase = RUNNING;
+        t->locked.progress.phase = PHASE_RUNNING;
     transform_unlock(t);
     if (due)
         transform_run(t);
     transform_lock(t);
-    now = t->locked.now;
+    progress = t->locked.progress;
     transform_unlock(t);
-    return now;
+    return progress;
 }
 
 /* The end, or a failure, follows the results at hand. Once the runs are over,
  * they do not touch the failure. */
-static void transform_conclude(struct transform *t, const struct progress *now)
+static void transform_conclude(struct transform *t,
+                               const struct progress *progress)
 {
     struct uva__stage *stage = &t->stage;
     struct uva__source *source = &stage->source;
 
-    source->ready = now->results.count;
+    source->ready = progress->results.count;
     if (source->failure.code != 0 || source->ended)
         return;
-    switch (now->phase) {
-    case ENDED:
+    switch (progress->phase) {
+    case PHASE_ENDED:
         source->ended = true;
         break;
-    case FAILED:
+    case PHASE_FAILED:
         uva__failure_move(&t->locked.failure, &source->failure,
                           allocator_of(t));
         break;
-    case LOST:
+    case PHASE_LOST:
         uva__inlet_fail_extraction(&stage->inlet, t->locked.failure.code,
                                    source);
         break;
     default:
-        if (stage->inlet.failure.code != 0 && now->inputs.count == 0)
+        if (stage->inlet.failure.code != 0 && progress->inputs.count == 0)
             uva__inlet_conclude(&stage->inlet, source);
     }
 }
@@ -522,35 +532,36 @@ static void transform_conclude(struct transform *t, const struct progress *now)
 /* How many more inputs the demand takes. Without its own window the stage
  * requests the inputs of the results that are requested here and not ready. */
 static int64_t transform_room(const struct transform *t, int64_t demand,
-                              const struct progress *now)
+                              const struct progress *progress)
 {
     const struct uva__intake *in = &t->stage.in;
     int64_t n;
 
     if (in->window.refill != UVA__WINDOW_FOLLOWS)
         return uva__window_room(&in->window, demand, in->held + in->requested);
-    n = uva__window_allowed(&in->window, demand) - now->results.count;
+    n = uva__window_allowed(&in->window, demand) - progress->results.count;
     if (n > 0 && t->kind.rows != NULL)
-        n = now->rows.input > 0 ? uva__transform_inputs(&now->rows, n) : 1;
+        n = progress->rows.input > 0 ? uva__transform_inputs(&progress->rows, n)
+                                     : 1;
     return n > 0 ? uva__window_room(&in->window, n,
-                                    now->inputs.count + in->requested)
+                                    progress->inputs.count + in->requested)
                  : 0;
 }
 
-/* Requests inputs as far as they fit by their size, which the first one shows.
- * While no input waits one may come, beside the results. */
+/* Requests inputs as far as they fit by their size, which the first input
+ * shows. While no input waits one may come, beside the results. */
 static void transform_request(struct transform *t, int64_t demand,
-                              const struct progress *now)
+                              const struct progress *progress)
 {
     struct uva__intake *in = &t->stage.in;
     int64_t n;
 
     in->started = in->started || demand > 0;
-    if (!in->started || !has_room(t, now))
+    if (!in->started || !has_room(t, progress))
         return;
-    n = transform_room(t, demand, now);
+    n = transform_room(t, demand, progress);
     if (n > 0 && (n = uva__intake_fit(in, n, in->requested, 1)) == 0)
-        n = now->inputs.count + in->requested == 0;
+        n = progress->inputs.count + in->requested == 0;
     if (n == 0)
         return;
     in->requested += n;
@@ -572,37 +583,39 @@ static void transform_expire(struct uva__timer *timer)
  * run may change these rows: it states them anew, and wakes the loop, which
  * then starts the timer. */
 static void transform_set_timer(struct transform *t, int64_t demand,
-                                const struct progress *now)
+                                const struct progress *progress)
 {
     struct uva__rt *rt = t->stage.source.rt;
     struct uva__timer *timer = &t->stage.timer;
-    const bool waits = demand > 0 && now->rows.since_ns != 0 &&
-                       now->inputs.count == 0 && now->results.count == 0 &&
-                       now->phase == IDLE;
+    const bool waits = demand > 0 && progress->rows.since_ns != 0 &&
+                       progress->inputs.count == 0 &&
+                       progress->results.count == 0 &&
+                       progress->phase == PHASE_IDLE;
     int64_t age_ms;
 
     if (!waits)
         uva__timer_stop(rt, timer);
     if (!waits || timer->running)
         return;
-    age_ms = (int64_t)((uva__clock_ns() - now->rows.since_ns) / 1000000);
+    age_ms = (int64_t)((uva__clock_ns() - progress->rows.since_ns) / 1000000);
     uva__timer_start(rt, timer,
                      age_ms < t->kind.wait_ms ? t->kind.wait_ms - age_ms : 0);
 }
 
 /* States the bytes in the window, and the result that goes first. */
-static void transform_account(struct transform *t, const struct progress *now)
+static void transform_account(struct transform *t,
+                              const struct progress *progress)
 {
     struct uva__source *source = &t->stage.source;
     struct uva__intake *in = &t->stage.in;
     const struct uva__task *first;
 
-    in->held = now->inputs.count + now->results.count;
-    in->bytes = now->inputs.bytes + now->results.bytes;
+    in->held = progress->inputs.count + progress->results.count;
+    in->bytes = progress->inputs.bytes + progress->results.bytes;
     uva__intake_account(in, source);
-    if (now->results.count == 0)
+    if (progress->results.count == 0)
         return;
-    first = uva__kept_first(&now->results);
+    first = uva__kept_first(&progress->results);
     uva__share_keep(&source->share, &t->loop.kept, &t->output.measure.schema,
                     &first->array, &first->info);
 }
@@ -610,19 +623,20 @@ static void transform_account(struct transform *t, const struct progress *now)
 static void transform_pull(struct uva__source *source, int64_t demand)
 {
     struct transform *t = transform_at(source);
-    struct progress now;
+    struct progress progress;
 
     if (!uva__output_prepare(&t->output, source, t->options.schema,
                              t->options.ctx) &&
         t->stage.inlet.failure.code == 0)
         return;
-    now = transform_advance(t);
-    transform_account(t, &now);
-    transform_conclude(t, &now);
-    transform_set_timer(t, demand, &now);
-    if (now.phase <= RUNNING)
-        transform_request(t, demand, &now);
-    else if (now.phase != LOST) /* it has the reason still to report */
+    progress = transform_advance(t);
+    transform_account(t, &progress);
+    transform_conclude(t, &progress);
+    transform_set_timer(t, demand, &progress);
+    if (progress.phase <= PHASE_RUNNING)
+        transform_request(t, demand, &progress);
+    else if (progress.phase !=
+             PHASE_LOST) /* it has the reason still to report */
         uva__inlet_quit(&t->stage.inlet);
 }
 
@@ -650,10 +664,12 @@ static struct uva__task *result_cut(struct transform *t,
     return slot;
 }
 
+/* The first result needs no lock: only this thread removes it, and a run adds
+ * results after it. */
 static struct uva__task *transform_take(struct uva__source *source)
 {
     struct transform *t = transform_at(source);
-    struct uva__kept *results = &t->locked.now.results;
+    struct uva__kept *results = &t->locked.progress.results;
     struct uva__task *first = uva__kept_first(results), *task = first;
     const int64_t slices = result_slices(t, first->array.array.length);
 
@@ -683,12 +699,12 @@ static void transform_stop(struct uva__source *source)
     uva__stage_stop(source);
     uva__share_give_up(&t->loop.room);
     transform_lock(t);
-    last = t->locked.now;
-    if (t->run.input != NULL) /* it is the first one */
+    last = t->locked.progress;
+    if (t->run.input != NULL) /* it is the first of the inputs */
         (void)uva__kept_pop(&last.inputs);
-    if (last.phase != RUNNING)
+    if (last.phase != PHASE_RUNNING)
         input = run_take_input_locked(t);
-    t->locked.now = (struct progress){.phase = STOPPED};
+    t->locked.progress = (struct progress){.phase = PHASE_STOPPED};
     transform_unlock(t);
     while ((slot = uva__kept_pop(&last.inputs)) != NULL) {
         uva__task_drop(&slot->promise);
@@ -696,14 +712,14 @@ static void transform_stop(struct uva__source *source)
     }
     uva__kept_drop(&last.results, source);
     run_end_input(t, input);
-    if (last.phase == RUNNING)
+    if (last.phase == PHASE_RUNNING)
         uva__worker_job_give_up(&t->job);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-/* What a transform is made of. */
-struct request {
+/* The options of transform_kind, and more. */
+struct setup {
     struct uva_transform options; /* first */
     const struct uva__transform_kind *kind;
 };
@@ -711,13 +727,12 @@ struct request {
 static void transform_init(struct uva__stage *stage,
                            const struct uva__stage_setup *setup)
 {
-    const struct request *request = setup->options;
+    const struct setup *given = setup->options;
     struct transform *t = transform_at(&stage->source);
 
-    t->kind = *request->kind;
+    t->kind = *given->kind;
     if (t->kind.state_size > 0)
-        t->options.ctx =
-            memcpy(t + 1, request->options.ctx, t->kind.state_size);
+        t->options.ctx = memcpy(t + 1, given->options.ctx, t->kind.state_size);
     stage->timer.fire = transform_expire;
     uva__worker_job_init(&t->job, stage, transform_work);
     stage->source.name = t->kind.name;
@@ -751,10 +766,10 @@ int uva__transform_add(struct uva_stream *stream,
                        const struct uva__transform_kind *kind,
                        const struct uva_transform *options)
 {
-    const struct request request = {*options, kind};
+    const struct setup given = {*options, kind};
     struct uva__stage_setup setup = {
         .stream = stream,
-        .options = &request.options,
+        .options = &given.options,
         .window = options->window,
         .needs = options->on_loop ? UVA__STAGE_CHEAP : UVA__STAGE_WORKERS,
         .more = kind->state_size};

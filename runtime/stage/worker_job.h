@@ -12,11 +12,12 @@ struct uva__worker_job {
     struct uva_job job;       /* its `awaited` and `done` are the stage's */
     struct uva__stage *stage; /* borrows; counts it meanwhile */
     /* the work, on a worker. True: it yields to other jobs, and is submitted
-     * again. False: the stage may submit it again from when it knows, also
-     * before this returns */
+     * again. False: the stage may submit it again once the work has told it,
+     * also before this returns */
     bool (*work)(struct uva__worker_job *job);
     uint64_t submitted_ns;      /* when that was; 0: not timed */
-    struct uva__atomic64 calls; /* runs << 1, and whether it was given up */
+    struct uva__atomic64 calls; /* runs in progress << 1, and whether it was
+                                   given up */
 };
 
 void uva__worker_job_init(struct uva__worker_job *job, struct uva__stage *stage,
@@ -27,7 +28,7 @@ void uva__worker_job_init(struct uva__worker_job *job, struct uva__stage *stage,
 UVA_MUST_CHECK bool uva__worker_job_submit(struct uva__worker_job *job);
 
 /* No one waits for the job any more: the thread that runs it may be written
- * off. The job was submitted. Thread: loop. */
+ * off. The job need not be submitted. Thread: loop. */
 void uva__worker_job_give_up(struct uva__worker_job *job);
 
 #endif

@@ -196,7 +196,7 @@ static void loop_take_done(void)
     const struct uva__flight_batch *batch;
 
     for (; link != NULL; link = link->next) {
-        batch = uva__container_of(link, struct uva__flight_batch, done);
+        batch = uva__container_of(link, struct uva__flight_batch, work_link);
         sim_plain(&world.spent[batch - world.entries]);
         world.done++;
     }
@@ -219,7 +219,7 @@ static void loop_run(void *arg)
     }
     while ((link = uva__list_pop(&back)) != NULL) {
         uint64_t *spent =
-            uva__container_of(link, struct uva__flight_batch, done)
+            uva__container_of(link, struct uva__flight_batch, work_link)
                 ->slot->promise.private_data;
 
         sim_plain(spent);

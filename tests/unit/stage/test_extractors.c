@@ -45,7 +45,7 @@ START_TEST(without_worker_threads_no_extractor_is_launched)
     }
     uva__extract_pool_stop(&pool, &unclaimed);
     for (int i = 0; i < 3; i++)
-        ck_assert_ptr_eq(uva__list_pop(&unclaimed), &entries[i].done);
+        ck_assert_ptr_eq(uva__list_pop(&unclaimed), &entries[i].work_link);
     ck_assert_ptr_null(uva__list_pop(&unclaimed));
     uva__extract_pool_fini(&pool);
     uva__rt_release(stage->source.rt);
