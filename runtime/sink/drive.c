@@ -354,8 +354,8 @@ static int drive_check(const struct drive_start *options,
     return uva__structs_check_handler(options->handler, error);
 }
 
-/* Gives the producer the metadata of the options, in place of that of an
- * earlier attempt. */
+/* Gives the producer the metadata of the options, in place of the
+ * metadata of an earlier attempt. */
 static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
 {
     const struct uva_allocator *allocator = &tail->rt->allocator;

@@ -15,7 +15,7 @@
 #include "sink/consumer.h"
 #include "uvarrow/arrow.h"
 
-/* The state of a call; first that of the start. */
+/* The state of a call, first of the start. */
 enum { CALL_WAITING, CALL_NONE, CALL_MAKING };
 
 struct next_call {

@@ -119,8 +119,8 @@ static void take_request(struct take *t)
         uva__inlet_request(&t->consumer.inlet, n);
 }
 
-/* Requests batches between two turns. Those that the source has ready come
- * before this returns. */
+/* Requests batches between two turns. Batches that the source has
+ * ready come before this returns. */
 static void take_fill(struct take *t)
 {
     t->filling = true;

@@ -3,7 +3,7 @@
  * that takes them out, extracts them, and blocks while it is empty. The lock
  * guards two counts: the loop publishes how many tasks it has put in, once for
  * each run of its wake-up; the reader reports how many it has taken when it has
- * taken all that it saw, and when more are to be requested.
+ * taken every task that it saw, and when more are to be requested.
  *
  * Happy path:  started -> on_schema: a window is requested -> (tasks go into
  *              the ring -> they are published, and the reader is woken -> the

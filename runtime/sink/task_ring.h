@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sink of a stream that a thread reads from and blocks on: the loop puts
- * tasks into a ring, and publishes them by the burst; the reader takes all that
- * are published, and extracts them one by one. The reader is one thread at a
+ * tasks into a ring, and publishes them by the burst; the reader takes every
+ * published task, and extracts them one by one. The reader is one thread at a
  * time, and never a loop thread. */
 #ifndef UVA_SINK_TASK_RING_H
 #define UVA_SINK_TASK_RING_H
@@ -62,7 +62,7 @@ struct uva__task_ring {
         uint64_t refill_at;                /* tasks taken when the loop is woken
                                               to request more */
         struct uva__task_ring_taken taken; /* by the reader */
-        uint64_t kept; /* tasks before those that a cancel drops */
+        uint64_t kept; /* tasks before the tasks that a cancel drops */
         bool awaited;  /* the loop is woken when all is taken */
         bool ended;    /* the reader knows how the stream ended */
     } locked;

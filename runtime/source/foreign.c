@@ -13,11 +13,11 @@
  * Failures:
  * - start: its code counts where the producer has reported no failure itself;
  *   if it has called no callback, the handler is ours again;
- * - a call does not return within UVA__LIMIT_FOREIGN_CALLS_MS: it is abandoned,
- *   and keeps its own reference.
+ * - a call does not return within UVA__LIMIT_FOREIGN_CALLS_MS: it is no longer
+ *   waited for, and keeps its own reference.
  *
- * On cancel and close: stop. The calls that are in flight return before the
- *              producer is CLOSED.
+ * On stop:     the producer is cancelled. The calls that are in flight return
+ * before the producer is CLOSED.
  *
  * Clauses: G-14, G-55. */
 #include "source/foreign.h"
@@ -130,7 +130,7 @@ static void foreign_close_ctx(struct uva__foreign *f)
 {
     if (f->options.free_ctx != NULL)
         f->options.free_ctx(f->options.ctx);
-    uva__atomic64_exchange(&f->closed, 1);
+    uva__atomic64_exchange(&f->ctx_freed, 1);
     uva__rt_wake(f->source.rt, &f->source.wakeup);
 }
 
@@ -160,13 +160,13 @@ bool uva__foreign_enter_closed_locked(struct uva__foreign *f)
     return true;
 }
 
-/* As uva__foreign_call_end_locked(). */
+/* A call of the producer begins; `*thread` (or NULL) becomes this thread. */
 static void foreign_call_begin_locked(struct uva__foreign *f, uint64_t *thread)
 {
     if (thread != NULL)
         *thread = uva__thread_self();
     f->locked.inside++;
-    if (f->locked.wish == UVA__FOREIGN_ABANDONED)
+    if (f->locked.wish == UVA__FOREIGN_WISH_ABANDONED)
         uva__atomic64_add(&f->source.rt->stats.calls_stuck, 1);
 }
 
@@ -175,10 +175,10 @@ void uva__foreign_call_end_locked(struct uva__foreign *f, uint64_t *thread)
     if (thread != NULL)
         *thread = 0;
     f->locked.inside--;
-    if (f->locked.wish == UVA__FOREIGN_ABANDONED)
+    if (f->locked.wish == UVA__FOREIGN_WISH_ABANDONED)
         uva__atomic64_sub(&f->source.rt->stats.calls_stuck, 1);
     if (f->locked.waiting > 0)
-        uva__futex_raise(&f->left);
+        uva__futex_raise(&f->call_returned);
 }
 
 static void foreign_call_begin(struct uva__foreign *f)
@@ -212,7 +212,7 @@ static void close_run(struct uva__discard *item)
     uva__source_release(&f->source);
 }
 
-void uva__foreign_close(struct uva__foreign *f)
+void uva__foreign_extract_later(struct uva__foreign *f)
 {
     foreign_call_begin(f);
     foreign_defer(f, &f->last, close_run);
@@ -322,14 +322,14 @@ static bool foreign_has_calls_locked(const struct uva__foreign *f)
 /* Drops the lock while it waits. False when the time has passed. */
 static bool foreign_wait_locked(struct uva__foreign *f, uint64_t until_ns)
 {
-    const uint32_t seen = uva__futex_now(&f->left);
+    const uint32_t seen = uva__futex_now(&f->call_returned);
     const uint64_t now_ns = uva__clock_ns();
 
     if (now_ns >= until_ns)
         return false;
     f->locked.waiting++;
     uva__lock_drop(&f->lock);
-    (void)uva__futex_wait(&f->left, seen,
+    (void)uva__futex_wait(&f->call_returned, seen,
                           (int64_t)((until_ns - now_ns) / MS_NS) + 1);
     uva__lock_take(&f->lock);
     f->locked.waiting--;
@@ -472,12 +472,12 @@ void uva__foreign_fail_cut_off(struct uva__foreign *f)
 
 /* ---- start -------------------------------------------------------------- */
 
-bool uva__foreign_may_start(struct uva__foreign *f)
+bool uva__foreign_begin_start(struct uva__foreign *f)
 {
     bool due;
 
     uva__lock_take(&f->lock);
-    due = f->locked.wish == UVA__FOREIGN_WANTED;
+    due = f->locked.wish == UVA__FOREIGN_WISH_WANTED;
     if (due) {
         f->locked.start = UVA__FOREIGN_START_IN;
         foreign_call_begin_locked(f, NULL);
@@ -515,7 +515,7 @@ void uva__foreign_started(struct uva__foreign *f, int code,
     uva__lock_take(&f->lock);
     f->locked.start = UVA__FOREIGN_START_BACK;
     uva__foreign_call_end_locked(f, NULL);
-    ended_silently = f->locked.failure == UVA__FOREIGN_FAILURE_SILENT;
+    ended_silently = f->locked.failure == UVA__FOREIGN_FAILURE_CUT_OFF;
     counts = code != 0 && (ended_silently || !peer_has_ended_locked(f));
     untouched = code != 0 && f->locked.peer == UVA__FOREIGN_PEER_SILENT;
     if (counts)
@@ -598,7 +598,8 @@ static bool foreign_abandon_locked(struct uva__foreign *f)
     const bool abandons = !peer_has_ended_locked(f);
 
     uva__consumer_state_note_cancel(&f->locked.state, ECANCELED);
-    f->locked.wish = abandons ? UVA__FOREIGN_ABANDONED : UVA__FOREIGN_STOPPED;
+    f->locked.wish =
+        abandons ? UVA__FOREIGN_WISH_ABANDONED : UVA__FOREIGN_WISH_STOPPED;
     if (abandons)
         uva__atomic64_add(&f->source.rt->stats.calls_stuck,
                           (uint64_t)f->locked.inside);

@@ -19,8 +19,8 @@
  *
  * free_ctx is called once: when the producer is CLOSED, or with the source if
  * that never begins, and the producer is SILENT then. A producer that is never
- * CLOSED keeps the object, and its ctx, for ever. After a stop the object is an
- * orphan: it discards the batches that the producer still sends.
+ * CLOSED keeps the object, and its ctx, for ever. After a stop the object
+ * discards the batches that the producer still sends.
  *
  * References are held by the source, by the producer until it is RELEASED, and
  * by each of our threads inside its methods: no thread waits for another one
@@ -35,7 +35,7 @@
 #include "stream/source.h"
 #include "uvarrow/stream.h"
 
-/* The three states of the picture above. */
+/* The three state machines of the picture above. */
 enum uva__foreign_start {
     UVA__FOREIGN_START_NOT,
     UVA__FOREIGN_START_IN,
@@ -50,17 +50,17 @@ enum uva__foreign_peer {
 };
 
 enum uva__foreign_wish {
-    UVA__FOREIGN_WANTED,
-    UVA__FOREIGN_STOPPED,
-    UVA__FOREIGN_ABANDONED /* calls in flight count as stuck */
+    UVA__FOREIGN_WISH_WANTED,
+    UVA__FOREIGN_WISH_STOPPED,
+    UVA__FOREIGN_WISH_ABANDONED /* calls in flight count as stuck */
 };
 
 /* The failure of the producer. */
 enum uva__foreign_failure {
     UVA__FOREIGN_FAILURE_NONE,
-    UVA__FOREIGN_FAILURE_SILENT, /* it has released without an end or error: the
-                                    code of start may give the reason */
-    UVA__FOREIGN_FAILURE_KNOWN   /* it was put into `events` */
+    UVA__FOREIGN_FAILURE_CUT_OFF, /* it has released without an end or error:
+                                    the code of start may give the reason */
+    UVA__FOREIGN_FAILURE_KNOWN    /* it is put into `events` */
 };
 
 /* The reports of the producer since the loop last collected them. */
@@ -81,7 +81,7 @@ struct uva__foreign {
     struct ArrowAsyncDeviceStreamHandler handler; /* given to the producer */
     struct uva_async_source options;              /* owns its ctx */
     struct uva__pending_tasks pending_tasks;
-    struct uva__atomic64 closed;           /* 1: free_ctx has been called */
+    struct uva__atomic64 ctx_freed;        /* 1: free_ctx has been called */
     struct uva__atomic64 releasing_thread; /* the thread that was extracting
                                               when the producer has released, or
                                               0 */
@@ -91,20 +91,21 @@ struct uva__foreign {
     struct uva_job interrupter; /* calls interrupt */
     struct uva__discard last;   /* extracts the tasks that release has left;
                                    later calls free_ctx */
-    struct uva__futex left;     /* raised when a method returns for which a
-                                   terminal callback waits */
-    int64_t limit_ms;           /* how long that callback waits */
+    struct uva__futex call_returned; /* raised when a method returns for which a
+                                   terminal callback or the interrupter waits */
+    int64_t limit_ms;                /* how long that callback waits */
 
     struct {                    /* the loop thread's alone */
         struct uva__list ready; /* pending tasks to be taken */
-        int64_t taken;   /* batches taken of which the rules do not know */
-        int64_t ordinal; /* of the next task */
+        int64_t taken;          /* batches taken, not yet stated to the rules */
+        int64_t ordinal;        /* of the next task */
         struct uva__hold_up hold_up; /* stopped, and not closed */
     } loop;
 
     struct uva__lock lock; /* valid in quarantine, too */
     struct {
-        struct uva__consumer_state state; /* the rules; valid as the lock */
+        struct uva__consumer_state
+            state; /* the rules; valid in quarantine, too */
         enum uva__foreign_start start;
         enum uva__foreign_peer peer;
         enum uva__foreign_wish wish;
@@ -151,9 +152,10 @@ void uva__foreign_free_ctx(struct uva__foreign *foreign);
 void uva__foreign_submit(struct uva__foreign *foreign, struct uva_job *job);
 void uva__foreign_end_job(struct uva__foreign *foreign);
 
-/* Returns whether start is to be called: not after a stop, and then the
- * producer is CLOSED. Thread: an extra thread. */
-bool uva__foreign_may_start(struct uva__foreign *foreign);
+/* Begins the call of start, or, after a stop, closes the producer, calls
+ * free_ctx and drops the reference of the producer. Returns whether start is to
+ * be called. Thread: an extra thread. */
+bool uva__foreign_begin_start(struct uva__foreign *foreign);
 
 /* Notes the code of start. Thread: an extra thread. */
 void uva__foreign_started(struct uva__foreign *foreign, int code,
@@ -174,7 +176,8 @@ void uva__foreign_stop(struct uva__foreign *foreign, int64_t taken,
 /* Notes a loss that ends the stream. Thread: any that holds a reference. */
 void uva__foreign_note_lost(struct uva__foreign *foreign, int code);
 
-/* Notes that the caller has extracted, or discarded, a task.
+/* The caller has extracted, or discarded, a task. Ends the call that
+ * uva__foreign_release_below() has begun on this thread, if there is one.
  * Thread: any that holds a reference. */
 void uva__foreign_extracted(struct uva__foreign *foreign);
 
@@ -188,12 +191,13 @@ bool uva__foreign_is_on_loop(const struct uva__foreign *foreign);
 void uva__foreign_discard_later(struct uva__foreign *foreign,
                                 struct uva__pending_task *task);
 
-/* Extracts all tasks that the producer has left, on an extra thread; it is
- * CLOSED after that. Thread: any. */
-void uva__foreign_close(struct uva__foreign *foreign);
+/* Extracts all tasks that the producer has not extracted, on an extra thread;
+ * the producer is CLOSED after that. Thread: any. */
+void uva__foreign_extract_later(struct uva__foreign *foreign);
 
 /* Notes that the producer releases inside an extraction, which has to return
- * before the producer is CLOSED. Thread: as the extraction. */
+ * before the producer is CLOSED: a call that uva__foreign_extracted() ends.
+ * Thread: as the extraction. */
 void uva__foreign_release_below(struct uva__foreign *foreign);
 
 /* Returns how many batches the caller has to request now; 0: no batches, and
@@ -201,7 +205,7 @@ void uva__foreign_release_below(struct uva__foreign *foreign);
 int64_t uva__foreign_request_begin_locked(struct uva__foreign *foreign);
 
 /* A call of the producer has returned; `*thread` (or NULL) is the thread inside
- * it. Wakes the callbacks that wait for that. Thread: any. */
+ * it. Wakes the threads that wait for that. Thread: any. */
 void uva__foreign_call_end_locked(struct uva__foreign *foreign,
                                   uint64_t *thread);
 

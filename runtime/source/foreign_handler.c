@@ -136,7 +136,7 @@ static void foreign_discard(struct uva__foreign *f,
 static void foreign_push_locked(struct uva__foreign *f,
                                 struct uva__pending_task *pending_task)
 {
-    if (f->locked.wish == UVA__FOREIGN_WANTED) {
+    if (f->locked.wish == UVA__FOREIGN_WISH_WANTED) {
         uva__list_push(&f->locked.events.queue, &pending_task->discard.link);
         f->locked.events.count++;
         return;
@@ -432,7 +432,7 @@ static void foreign_end_silently(struct uva__foreign *f)
     uva__lock_take(&f->lock);
     now = f->locked.start == UVA__FOREIGN_START_BACK;
     if (!now && f->locked.failure == UVA__FOREIGN_FAILURE_NONE)
-        f->locked.failure = UVA__FOREIGN_FAILURE_SILENT;
+        f->locked.failure = UVA__FOREIGN_FAILURE_CUT_OFF;
     uva__lock_drop(&f->lock);
     if (now)
         uva__foreign_fail_cut_off(f);
@@ -448,7 +448,7 @@ static void foreign_extract_all(struct uva__foreign *f)
         uva__pending_tasks_close(&f->pending_tasks, foreign_may_extract(f));
 
     if (left && uva__foreign_is_on_loop(f))
-        uva__foreign_close(f);
+        uva__foreign_extract_later(f);
     else if (left && uva__pending_tasks_await(&f->pending_tasks))
         uva__foreign_release_below(f);
 }

@@ -2,7 +2,7 @@
 /* A foreign producer as a source: hands on the tasks of source/pending_tasks,
  * and calls the producer on extra threads.
  *
- * Happy path:  started: (extra thread) start, which may last as long as the
+ * Happy path:  an extra thread calls start, which may last as long as the
  *              stream -> schema, tasks and end, from the events of the handler
  *              -> stopped.
  *
@@ -79,7 +79,7 @@ static void starter_run(struct uva_job *job)
     struct uva_error error = {0};
     int code;
 
-    if (uva__foreign_may_start(f)) {
+    if (uva__foreign_begin_start(f)) {
         code = starter_call(f, &error);
         uva__foreign_started(f, code, &error);
     }
@@ -170,7 +170,7 @@ static void async_stop(struct uva__source *source)
 {
     struct uva__foreign *f = foreign_of(source);
 
-    if (uva__atomic64_load(&f->closed) == 0)
+    if (uva__atomic64_load(&f->ctx_freed) == 0)
         uva__rt_hold_up(source->rt, &f->loop.hold_up, NULL);
     source->ready = 0;
     uva__foreign_stop(f, f->loop.taken, &f->loop.ready);
@@ -180,7 +180,7 @@ static void async_posted(struct uva__source *source)
 {
     struct uva__foreign *f = foreign_of(source);
 
-    if (uva__atomic64_load(&f->closed) != 0)
+    if (uva__atomic64_load(&f->ctx_freed) != 0)
         uva__rt_drop_hold_up(source->rt, &f->loop.hold_up);
 }
 

@@ -170,6 +170,7 @@ static enum claim pending_task_claim_locked(struct uva__pending_task *pending,
                                             bool wanted)
 {
     struct uva__pending_tasks *tasks = pending->tasks;
+
     while (pending->state == UVA__PENDING_TASK_EXTRACTING && wanted)
         pending_tasks_wait_locked(tasks);
     switch (pending->state) {

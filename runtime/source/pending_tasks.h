@@ -25,7 +25,8 @@ enum uva__pending_task_state {
 
 /* One pending task. */
 struct uva__pending_task {
-    struct uva__discard discard;      /* its link: in a list of its user */
+    struct uva__discard discard;      /* its link: in a list of the foreign
+                                         producer, or to be discarded */
     struct uva__pending_tasks *tasks; /* borrows: where it is kept */
     struct uva__link unextracted;     /* among the tasks that are not extracted;
                                          locked */
@@ -61,7 +62,7 @@ struct uva__pending_tasks {
     } locked;
 };
 
-/* The task at its user's link. Thread: any. */
+/* The task at its discard.link. Thread: any. */
 static inline struct uva__pending_task *
 uva__pending_task_of(struct uva__link *link)
 {

@@ -39,11 +39,11 @@ static const struct uva__task *task_of(const struct uva__link *link)
 
 static void reader_free_turn(struct uva__reader *r, struct uva__rt *rt)
 {
-    if (r->loop.turn == NULL)
+    if (r->loop.permit == NULL)
         return;
-    uva_turns_release(r->loop.turn->own);
-    uva__memory_free(&rt->allocator, r->loop.turn, sizeof(*r->loop.turn));
-    r->loop.turn = NULL;
+    uva_turns_release(r->loop.permit->own);
+    uva__memory_free(&rt->allocator, r->loop.permit, sizeof(*r->loop.permit));
+    r->loop.permit = NULL;
 }
 
 static void reader_free(struct uva__source *source,
@@ -88,8 +88,8 @@ static void reader_on_expiry(void *ctx)
 
     uva__failure_format(&r->worker.failure, &r->source.rt->allocator, ETIMEDOUT,
                         "%s: its turn has not come within %lld ms",
-                        uva__permits_name(r->loop.turn->own, r->source.name),
-                        (long long)uva__permits_wait_ms(r->loop.turn->own));
+                        uva__permits_name(r->loop.permit->own, r->source.name),
+                        (long long)uva__permits_wait_ms(r->loop.permit->own));
     r->worker.reading = UVA__READING_OVER;
     reader_open(r);
 }
@@ -104,9 +104,9 @@ static void reader_start(struct uva__source *source)
     r->loop.phase = UVA__READER_STARTED;
     if (!ahead && r->ops->needed != NULL)
         r->ops->needed(r);
-    if (r->loop.turn != NULL)
-        r->loop.turn->ahead = ahead;
-    if (r->loop.turn == NULL || uva__permits_take(r->loop.turn))
+    if (r->loop.permit != NULL)
+        r->loop.permit->ahead = ahead;
+    if (r->loop.permit == NULL || uva__permits_take(r->loop.permit))
         reader_open(r);
     else
         uva__meter_block(source->meter, UVA_WAITING_TURN);
@@ -128,7 +128,7 @@ static uint64_t reader_busy_ns(const struct uva__source *source,
 
 static bool reader_waits(const struct uva__reader *r)
 {
-    return r->loop.turn != NULL && r->loop.turn->waits;
+    return r->loop.permit != NULL && r->loop.permit->waits;
 }
 
 static void reader_need(struct uva__source *source)
@@ -137,17 +137,17 @@ static void reader_need(struct uva__source *source)
 
     if (reader_waits(r) && r->ops->needed != NULL)
         r->ops->needed(r);
-    if (r->loop.turn != NULL)
-        uva__permits_need(r->loop.turn);
+    if (r->loop.permit != NULL)
+        uva__permits_need(r->loop.permit);
 }
 
 /* The source is closed: it is the next one's turn, and this one takes no more.
  * The stream may stay much longer. */
 static void reader_end_turn(struct uva__reader *r)
 {
-    if (r->loop.turn == NULL)
+    if (r->loop.permit == NULL)
         return;
-    uva__permits_end(r->loop.turn);
+    uva__permits_end(r->loop.permit);
     reader_free_turn(r, r->source.rt);
 }
 
@@ -305,15 +305,15 @@ static void reader_stop(struct uva__source *source)
     uva__meter_hold(source->meter, 0, 0);
     reader_want(r, UVA__AWAITED_ALL);
     if (reader_waits(r))
-        uva__permits_end(r->loop.turn);
+        uva__permits_end(r->loop.permit);
     if (owner == UVA__READER_CLOSED) {
         reader_end_turn(r);
         return;
     }
     if (!uva__reader_worker_cancel(r)) {
         uva__rt_hold_up(source->rt, &r->loop.hold_up, NULL);
-    } else if (r->loop.turn != NULL && r->loop.turn->own == NULL) {
-        uva__permits_end(r->loop.turn);
+    } else if (r->loop.permit != NULL && r->loop.permit->own == NULL) {
+        uva__permits_end(r->loop.permit);
     }
     if (owner != UVA__READER_RUNNING)
         reader_grant(r, owner, 0);
@@ -352,23 +352,23 @@ static void reader_leave(struct uva__source *source)
 
 /* ---- making one --------------------------------------------------------- */
 
-/* Makes the turn of a source with a limit. 0 or ENOMEM. */
+/* Makes the permit of a source with a limit. 0 or ENOMEM. */
 static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,
                         struct uva_turns *turns)
 {
-    struct uva__permit *turn;
+    struct uva__permit *permit;
 
     if (on_loop || (turns == NULL && rt->loop.turns.limit == 0))
         return 0;
-    turn = uva__memory_new(&rt->allocator, sizeof(*turn));
-    if (turn == NULL)
+    permit = uva__memory_new(&rt->allocator, sizeof(*permit));
+    if (permit == NULL)
         return ENOMEM;
-    turn->of = turns != NULL ? uva__permits_of(turns) : &rt->loop.turns;
-    turn->own = turns != NULL ? uva__permits_acquire(turns) : NULL;
-    turn->begin = reader_open;
-    turn->expire = reader_on_expiry;
-    turn->ctx = r;
-    r->loop.turn = turn;
+    permit->of = turns != NULL ? uva__permits_of(turns) : &rt->loop.turns;
+    permit->own = turns != NULL ? uva__permits_acquire(turns) : NULL;
+    permit->begin = reader_open;
+    permit->expire = reader_on_expiry;
+    permit->ctx = r;
+    r->loop.permit = permit;
     return 0;
 }
 

@@ -102,7 +102,7 @@ struct uva__reader {
         enum uva__reader_owner owner; /* of the source, at the last look */
         enum uva__reader_phase phase;
         struct uva__hold_up hold_up; /* stopped, and its source is not closed */
-        struct uva__permit *turn; /* owns: to be open; NULL: without a limit */
+        struct uva__permit *permit;  /* owns: to be open; NULL: no limit */
     } loop;
 
     struct uva__atomic64 awaited;    /* batches; see exec/awaited.h */
@@ -131,8 +131,8 @@ struct uva__reader {
     } worker;
 };
 
-/* What each kind of reader needs, and what one of these options needs besides:
- * for the check of a kind. Its object begins with the reader. */
+/* The needs of each kind of reader, and the further needs of these options: for
+ * the check of a kind. Its object begins with the reader. */
 enum { UVA__READER_NEEDS = UVA__SOURCE_SLOTS | UVA__SOURCE_DISCARD };
 
 void uva__reader_require(struct uva__source_setup *setup, bool on_loop,

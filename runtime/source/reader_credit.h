@@ -85,8 +85,9 @@ enum uva__reader_credit_next {
     UVA__READER_CREDIT_STOP  /* no more batches are wanted */
 };
 
-/* Takes all credits, to those that it has. Gives the source up without credits;
- * or, if the window is `full`, until bytes are consumed. Thread: worker. */
+/* Takes all credits, and adds them to its own. Gives the source up without
+ * credits; or, if the window is `full`, until bytes are consumed. Thread:
+ * worker. */
 static inline enum uva__reader_credit_next
 uva__reader_credit_refill(struct uva__reader_credit *c, bool full,
                           uint64_t *credits)
