@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loop of libuv's that is not the program's. The first one of a process opens
+/* A libuv loop that the library owns. The first loop of a process opens
  * descriptors for which libuv ends the process where the system refuses them.
  */
 #ifndef UVA_LOOP_OWN_LOOP_H

@@ -81,7 +81,7 @@ struct uva__quiet {
 
 /* The fields of the first part never change once the runtime is open. */
 struct uva__rt {
-    struct uva_allocator allocator; /* for all of the runtime's memory */
+    struct uva_allocator allocator; /* for the runtime's whole memory */
     struct uva_log log;             /* without `write`, `level` is 0 */
     struct uva__fork_page alive;    /* cleared in a forked child */
     struct uva__wake_fd wake_fd;    /* watched by the loop */

@@ -25,7 +25,7 @@ struct uva__wakeup_ops {
  */
 struct uva__wakeup {
     const struct uva__wakeup_ops *ops; /* static */
-    struct uva__atomic64 refs;         /* one of them while a run is due */
+    struct uva__atomic64 refs;         /* a due run has a reference, too */
     struct uva__atomic64 posted;       /* 1 while in the mailbox */
     struct uva__link in_mailbox;       /* in the mailbox */
     struct uva__link link;             /* in the run queue; loop only */

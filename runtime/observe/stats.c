@@ -22,8 +22,8 @@ static void list_add(struct list *list, const struct uva__meter *meter)
     list->stages[at].next = -1;
 }
 
-/* Stages from number `from` on that pass to no stage so far pass to the next
- * one that is added. */
+/* Stages from number `from` on that pass to no stage so far pass to the stage
+ * that is added next. */
 static void list_connect(struct list *list, size_t from)
 {
     for (size_t i = from; i < list->count && i < list->room; i++)

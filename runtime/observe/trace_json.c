@@ -291,7 +291,7 @@ static void flow_begin(struct uva__trace_json *json,
     put_flow(json, "s", entry);
 }
 
-/* A span around one that was written before it is not part of the arrow. */
+/* A span around a span that was written before it is not part of the arrow. */
 static void flow_go_on(struct uva__trace_json *json,
                        const struct uva__trace_record *record)
 {

@@ -7,7 +7,8 @@
  *
  * A batch that is held is *done* once its size is final. Until then it counts
  * as much as the largest batch so far, or as its size before the work. A place
- * that does no work calls uva__intake_put() in place of hold, begin and end.
+ * that does no work calls uva__intake_put() in place of hold, begin and end. A
+ * transform writes the numbers itself, as its runs count them under a lock.
  *
  * Pure but for uva__intake_account(). */
 #ifndef UVA_STREAM_INTAKE_H
@@ -22,10 +23,11 @@ struct uva__intake {
     struct uva_window window; /* with its defaults filled in */
     int64_t requested;        /* batches requested that have not come */
     int64_t held;             /* batches that have come and have not left */
-    int64_t begun;            /* of these, being worked at */
-    int64_t done;             /* of these, of which the size is final */
+    int64_t begun;            /* held batches that are being worked at */
+    int64_t done;             /* held batches of which the size is final */
     int64_t bytes;            /* in the batches that are done */
-    int64_t undone_bytes;     /* in the other ones, as far as known */
+    int64_t undone_bytes;     /* in the held batches that are not done, as far
+                                 as known */
     int64_t largest;          /* size of the largest batch so far; -1: no size
                                  is known */
     bool started;             /* a batch has been requested here */
@@ -36,8 +38,8 @@ void uva__intake_init(struct uva__intake *intake,
                       const struct uva_window *window);
 
 /* Returns how many of `room` more batches fit by their size beside `unknown`
- * batches of unknown size. Until a size is known, so many as make `first`
- * together with those. */
+ * batches of unknown size. Until a size is known, as many as bring the number
+ * to `first` together with the `unknown` batches. */
 int64_t uva__intake_fit(const struct uva__intake *intake, int64_t room,
                         int64_t unknown, int64_t first);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches that wait in slots (stream/task.h), in order, with their number and
- * their bytes. Everything here runs on the loop thread; lists that other
- * threads share are guarded by their owners. */
+ * their bytes (a transform counts the batches into which they are cut). A list
+ * is used by the loop thread, or is guarded by its owner. */
 #ifndef UVA_STREAM_KEPT_H
 #define UVA_STREAM_KEPT_H
 
@@ -13,7 +13,7 @@ struct uva__kept {
     int64_t bytes; /* in them, as far as known */
 };
 
-/* What a slot holds of a task that has come. */
+/* The content of a slot, from a task that has come. */
 enum uva__kept_content {
     UVA__KEPT_BATCH,  /* the batch: the task is extracted at once */
     UVA__KEPT_PROMISE /* the task, to be extracted later: `promise` */
@@ -24,8 +24,10 @@ static inline struct uva__task *uva__kept_first(const struct uva__kept *kept)
     return uva__container_of(kept->tasks.head, struct uva__task, link);
 }
 
-/* Gives the oldest batch; NULL: there is none. Keeps one more. */
+/* Gives the oldest batch; NULL: the list is empty. */
 struct uva__task *uva__kept_pop(struct uva__kept *kept);
+
+/* Keeps another batch. */
 void uva__kept_push(struct uva__kept *kept, struct uva__task *task);
 
 /* For uva__source_ops.stop: discards the kept batches. */

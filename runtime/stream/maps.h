@@ -12,7 +12,7 @@ UVA_MUST_CHECK int uva__maps_add(struct uva__producer *producer,
                                  const struct uva_map *options);
 
 /* Passes `schema` through the maps, each of which keeps a copy of its input. A
- * failure becomes the urgent one of the producer. Thread: loop. */
+ * failure becomes the urgent failure of the producer. Thread: loop. */
 UVA_MUST_CHECK int uva__maps_open(struct uva__producer *producer,
                                   struct ArrowSchema *schema);
 

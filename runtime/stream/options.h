@@ -27,7 +27,8 @@ struct uva__option_limit {
             sizeof(((struct type *)NULL)->member), min, max                    \
     }
 
-/* One kind of options: a static table. An offset of 0 is that of no member. */
+/* One kind of options: a static table. An offset of 0 states that the struct
+ * has no such member. */
 struct uva__options_kind {
     const char *name; /* of the struct; for errors */
     size_t size;

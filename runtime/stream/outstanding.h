@@ -13,10 +13,10 @@
 #include "stream/task.h"
 
 struct uva__outstanding {
-    struct uva__failure *failure; /* borrows: that of the producer, which gets
+    struct uva__failure *failure; /* borrows: of the producer; gets the error of
                                      the first extraction that fails */
     struct uva__list tasks;       /* in order */
-    int32_t count;                /* of these */
+    int32_t count;                /* of tasks */
     int32_t dropped;              /* of these, never offered */
     int32_t age;                  /* tasks kept since the last one went */
     bool watched;      /* the thread that settles a task posts the producer */
@@ -40,7 +40,7 @@ void uva__outstanding_keep_dropped(struct uva__outstanding *out,
 void uva__outstanding_watch(struct uva__outstanding *out,
                             struct uva__wakeup *wakeup);
 
-/* Takes back all unclaimed tasks by `take_back`, and counts those that a
+/* Takes back all unclaimed tasks by `take_back`, and counts the tasks that a
  * foreign handler had. Clauses: G-16. */
 int64_t uva__outstanding_take_back(struct uva__outstanding *out,
                                    bool (*take_back)(struct uva__task *task));

@@ -48,8 +48,8 @@ struct uva__producer_hooks {
     /* the handler was released; `ctx` is used for `emptied` alone then */
     void (*released)(void *ctx);
     /* the handler was released and has no task any more, of which a close has
-     * taken back `revoked`: the last call. One that is being extracted then is
-     * not waited for if the close cannot */
+     * taken back `revoked`: the last call. A task that is being extracted then
+     * is not waited for if the close cannot wait */
     void (*emptied)(void *ctx, int64_t revoked);
     bool foreign; /* the handler is the user's: texts of errors are to have the
                      stream's name */
@@ -60,7 +60,7 @@ struct uva__producer_hooks {
                      check in front of it would not see all calls */
 };
 
-/* Between two runs it waits for one of these. */
+/* The event for which it waits between two runs. */
 enum uva__producer_wait {
     UVA__PRODUCER_READY,   /* for neither, or it is not timed */
     UVA__PRODUCER_STARVED, /* for a batch: one is requested, and none ready */

@@ -47,14 +47,15 @@ void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
  * Thread: any. */
 void uva__slots_return_tasks(struct uva__rt *rt, struct uva__list *tasks);
 
-/* Gives an empty slot with a copy of `metadata` (uva__task_take_metadata()),
- * and takes back an unoffered one: the loop thread's, or, for another thread,
- * out of its list of `empty` ones, which is filled up a few at a time. NULL
- * without memory. Thread: loop, if `empty` is NULL; otherwise the owner of the
- * list. */
+/* Gives an empty slot with a copy of `metadata` (uva__task_take_metadata());
+ * NULL without memory. The slot is of the loop thread, or, on another thread,
+ * from its list of `empty` slots, which is filled up a few at a time.
+ * Thread: loop, if `empty` is NULL; otherwise the owner of the list. */
 struct uva__task *uva__slots_new_task(struct uva__rt *rt,
                                       struct uva__list *empty,
                                       const char *metadata);
+
+/* Takes such a slot back, which was not offered. Thread: as above. */
 void uva__slots_end_task(struct uva__rt *rt, struct uva__list *empty,
                          struct uva__task *task);
 

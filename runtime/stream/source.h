@@ -14,7 +14,7 @@
 
 struct uva__source;
 
-/* The functions of a kind of source. Those that may be NULL state so. */
+/* The functions of a kind of source. A function that may be NULL states so. */
 struct uva__source_ops {
     const char *name;   /* "from_async"... */
     uint8_t extraction; /* enum uva__extraction: of its batches */
@@ -89,16 +89,16 @@ struct uva__source {
                                       change; counts the producer, posts, and
                                       other users */
     size_t size;                   /* of the object around a counted source; 0:
-                                      its `free` frees all of it */
+                                      its `free` frees the whole object */
     int64_t ready;                 /* batches that take() would give */
     uint8_t extraction;            /* enum uva__extraction: of its batches */
     bool sized;                    /* its batches come with their sizes */
     bool schema_known;             /* it has arrived */
     bool started;                  /* its producer draws from it */
     bool stopped;                  /* no more batches are wanted */
-    bool ended;                    /* no batch follows those */
-    bool uses_stream;              /* it uses the consumer's device stream */
-    struct uva__failure failure; /* follows those batches; code 0: no failure */
+    bool ended;       /* no batch follows the batches that are ready */
+    bool uses_stream; /* it uses the consumer's device stream */
+    struct uva__failure failure; /* follows them, too; code 0: no failure */
     struct uva__share share;     /* of the batches in its window */
 };
 

@@ -26,7 +26,7 @@ struct uva__source_setup {
     const void *options;      /* checked; never NULL */
     void *given;              /* of the call that makes the stream */
     struct uva_window window; /* complete, if the options have one */
-    int needs;                /* beside what all of its kind need */
+    int needs;                /* bits, beside those of its kind */
     size_t more;              /* bytes of its object beyond its size */
 };
 
@@ -53,7 +53,7 @@ struct uva__source_kind {
      * `size` and `more` bytes; NULL without memory */
     struct uva__source *(*make)(const struct uva__source_setup *setup);
     /* sets up the rest of the object, which is cleared. Takes the ctx of the
-     * options and all that is given, also on failure. 0; a code, with `error`
+     * options and the objects given, also on failure. 0; a code, with `error`
      * unless there is no memory */
     int (*init)(struct uva__source *source,
                 const struct uva__source_setup *setup, struct uva_error *error);

@@ -83,7 +83,7 @@ void uva__task_offer(struct uva__task *task, bool to_foreign,
 
 /* Counts our task, of a producer of `rt`, that was offered to our handler and
  * is about to be passed on to a user's handler. No effect if it was taken back.
- * Thread: the one that passes it on. */
+ * Thread: that passes it on. */
 void uva__task_give(struct uva__rt *rt, const struct ArrowAsyncTask *task);
 
 /* The state now. Thread: any. */
@@ -170,12 +170,12 @@ enum uva__task_kind {
 };
 
 /* The kind of a task, which the checker may have wrapped. Our task is valid
- * until it is extracted, whatever ends before that. Thread: the one that is
- * inside the callback that brings the task. */
+ * until it is extracted, whatever ends before that. Thread: inside the
+ * callback that brings the task. */
 enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task);
 
 /* The facts about our task before its extraction. Borrows, until then.
- * Thread: the one that is inside the callback that brings the task. */
+ * Thread: inside the callback that brings the task. */
 const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task);
 
 /* The ordinal of our task before its extraction. Thread: any. */

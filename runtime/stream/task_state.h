@@ -49,8 +49,8 @@ static inline uint64_t uva__task_state_offer(struct uva__atomic64 *state,
     return generation;
 }
 
-/* Marks an unclaimed task as COUNTED; false if it was taken back. Thread: the
- * one that is about to pass it to its handler. */
+/* Marks an unclaimed task as COUNTED; false if it was taken back. Thread: it
+ * passes it to its handler next. */
 static inline bool uva__task_state_count(struct uva__atomic64 *state,
                                          uint64_t generation)
 {
@@ -159,8 +159,8 @@ static inline bool uva__task_state_take_back(struct uva__atomic64 *state,
 /* Ends a discard with ORPHANED, if ORPHAN was set and the task was not
  * extracted since; otherwise returns false, and the caller settles it. The
  * hold on the rt was taken before. As for a settle, the caller posts the
- * producer and releases the reference of the watch. Thread: the one that
- * discarded it. */
+ * producer and releases the reference of the watch. Thread: that discarded
+ * it. */
 static inline bool uva__task_state_orphan(struct uva__atomic64 *state)
 {
     const uint64_t kept = ~(uint64_t)UVA__TASK_ALL_BITS;
