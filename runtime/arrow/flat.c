@@ -162,14 +162,14 @@ static int flat_share(const struct uva_allocator *allocator,
                       struct ArrowDeviceArray *out)
 {
     struct ArrowDeviceArray mixture;
-    int code = uva__share_array(allocator, array, &mixture);
+    int code = uva__array_share(allocator, array, &mixture);
 
     if (code == 0)
         code = flat_node(allocator, schema, &mixture.array);
     if (code == 0)
         code = flat_own(allocator, &mixture.array);
     if (code == 0)
-        code = uva__share_array(allocator, &mixture, out);
+        code = uva__array_share(allocator, &mixture, out);
     if (mixture.array.release != NULL)
         uva_array_release(&mixture);
     return code;

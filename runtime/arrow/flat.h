@@ -8,7 +8,7 @@
 
 /* Gives `out` the rows of `array`, with the offset 0 at every level: a node
  * with another offset is copied with its children, and all other nodes are
- * taken from `array`, which is then moved, or shared as by uva__share_array().
+ * taken from `array`, which is then moved, or shared as by uva__array_share().
  * `allocator` is copied and must stay usable until `out` is released. 0; EINVAL
  * if the array does not fit `schema`, or refers out of range; ENOTSUP for an
  * offset beside an unknown format, or in data that is not on the CPU;

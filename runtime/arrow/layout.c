@@ -485,7 +485,8 @@ int uva__layout_memory(const struct ArrowSchema *schema,
                        const struct ArrowDeviceArray *array,
                        int64_t *size_bytes, bool *whole)
 {
-    const struct ArrowArray *const shared = uva__share_whole(&array->array);
+    const struct ArrowArray *const shared =
+        uva__array_share_whole(&array->array);
     const bool on_host = uva__buffer_on_host(array);
 
     *whole = shared != NULL &&

@@ -196,17 +196,17 @@ static int share_measure(const struct ArrowArray *like, size_t copies,
 static void share_begin_block(struct share_origin *origin,
                               struct share_block *block, size_t size,
                               const struct share_size *one, size_t copies,
-                              struct uva__share_room *room)
+                              struct uva__array_share_room *room)
 {
     block->origin = origin;
     block->size = size;
     uva__atomic64_store(&block->nodes, copies * one->live);
-    *room = (struct uva__share_room){block, block + 1, one->nodes, one->live,
-                                     copies};
+    *room = (struct uva__array_share_room){block, block + 1, one->nodes,
+                                           one->live, copies};
 }
 
 /* Makes the next copy of `like` in a block. */
-static void share_copy(struct uva__share_room *room,
+static void share_copy(struct uva__array_share_room *room,
                        const struct ArrowArray *like, struct ArrowArray *to)
 {
     struct share_tree tree = {.block = room->block, .node = room->next};
@@ -226,7 +226,7 @@ static void *share_alloc(const struct uva_allocator *allocator, size_t size)
 /* Shares an array for the first time: a copy takes its place. */
 static int share_first(const struct uva_allocator *allocator,
                        struct ArrowDeviceArray *array, size_t copies,
-                       struct uva__share_room *room)
+                       struct uva__array_share_room *room)
 {
     struct ArrowDeviceArray own = *array;
     struct share_size one = {0};
@@ -252,7 +252,7 @@ static int share_first(const struct uva_allocator *allocator,
 }
 
 static int share_again(const struct ArrowDeviceArray *array, size_t copies,
-                       struct uva__share_room *room)
+                       struct uva__array_share_room *room)
 {
     const struct share_block *const shared = array->array.private_data;
     struct share_origin *const origin = shared->origin;
@@ -273,7 +273,7 @@ static int share_again(const struct ArrowDeviceArray *array, size_t copies,
 
 static int share_make_room(const struct uva_allocator *allocator,
                            struct ArrowDeviceArray *array, int64_t copies,
-                           struct uva__share_room *room)
+                           struct uva__array_share_room *room)
 {
     const size_t some = copies < COPIES_MAX ? (size_t)copies : COPIES_MAX;
 
@@ -284,10 +284,10 @@ static int share_make_room(const struct uva_allocator *allocator,
                : share_first(allocator, array, some, room);
 }
 
-int uva__share_more(const struct uva_allocator *allocator,
-                    struct uva__share_room *room,
-                    struct ArrowDeviceArray *array, int64_t copies,
-                    struct ArrowDeviceArray *out)
+int uva__array_share_more(const struct uva_allocator *allocator,
+                          struct uva__array_share_room *room,
+                          struct ArrowDeviceArray *array, int64_t copies,
+                          struct ArrowDeviceArray *out)
 {
     int code = 0;
 
@@ -306,22 +306,22 @@ int uva__share_more(const struct uva_allocator *allocator,
     return 0;
 }
 
-void uva__share_give_up(struct uva__share_room *room)
+void uva__array_share_give_up(struct uva__array_share_room *room)
 {
     if (room->left > 0)
         share_drop_block(room->block, room->left * room->live);
     room->left = 0;
 }
 
-int uva__share_array(const struct uva_allocator *allocator,
+int uva__array_share(const struct uva_allocator *allocator,
                      struct ArrowDeviceArray *array,
                      struct ArrowDeviceArray *out)
 {
-    return uva__share_more(allocator, &(struct uva__share_room){0}, array, 1,
-                           out);
+    return uva__array_share_more(allocator, &(struct uva__array_share_room){0},
+                                 array, 1, out);
 }
 
-const void *const uva__share_no_bitmap[1] = {NULL};
+const void *const uva__array_share_no_bitmap[1] = {NULL};
 
 /* Gives the origin of a root, or NULL. A copy has the vectors of its original,
  * and no two nodes share a vector with members; but of a root, the bitmap may
@@ -334,21 +334,21 @@ share_origin_of(const struct ArrowArray *array)
     if (array->release != share_release_node)
         return NULL;
     origin = ((const struct share_block *)array->private_data)->origin;
-    if (array->buffers == (const void **)uva__share_no_bitmap)
+    if (array->buffers == (const void **)uva__array_share_no_bitmap)
         return origin;
     return array->n_buffers > 0 && array->buffers == origin->array.array.buffers
                ? origin
                : NULL;
 }
 
-const struct ArrowArray *uva__share_whole(const struct ArrowArray *array)
+const struct ArrowArray *uva__array_share_whole(const struct ArrowArray *array)
 {
     const struct share_origin *const origin = share_origin_of(array);
 
     return origin != NULL ? &origin->array.array : NULL;
 }
 
-int64_t uva__share_number(const struct ArrowArray *array)
+int64_t uva__array_share_number(const struct ArrowArray *array)
 {
     const struct share_origin *const origin = share_origin_of(array);
 
@@ -363,5 +363,5 @@ int uva_array_share(struct ArrowDeviceArray *array,
 
     assert(code == 0);
     (void)code;
-    return uva__share_array(&allocator, array, out);
+    return uva__array_share(&allocator, array, out);
 }

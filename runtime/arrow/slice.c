@@ -46,7 +46,7 @@ void uva__slice_reduce(const struct ArrowSchema *schema,
     if (!is_struct || has_nulls)
         return;
     if (at != 0 && array->n_buffers > 0 && array->buffers[0] != NULL)
-        array->buffers = (const void **)uva__share_no_bitmap;
+        array->buffers = (const void **)uva__array_share_no_bitmap;
     array->offset = 0;
 }
 
@@ -55,7 +55,7 @@ int uva__slice_array(const struct uva_allocator *allocator,
                      struct ArrowDeviceArray *array, int64_t from,
                      int64_t count, struct ArrowDeviceArray *out)
 {
-    const int code = uva__share_array(allocator, array, out);
+    const int code = uva__array_share(allocator, array, out);
 
     if (code == 0)
         uva__slice_reduce(schema, &out->array, from, count);
@@ -64,10 +64,12 @@ int uva__slice_array(const struct uva_allocator *allocator,
 
 int uva__slice_off(const struct uva_allocator *allocator,
                    const struct ArrowSchema *schema,
-                   struct uva__share_room *room, struct ArrowDeviceArray *array,
-                   int64_t count, int64_t parts, struct ArrowDeviceArray *out)
+                   struct uva__array_share_room *room,
+                   struct ArrowDeviceArray *array, int64_t count, int64_t parts,
+                   struct ArrowDeviceArray *out)
 {
-    const int code = uva__share_more(allocator, room, array, parts - 1, out);
+    const int code =
+        uva__array_share_more(allocator, room, array, parts - 1, out);
 
     if (code != 0)
         return code;

@@ -6,7 +6,7 @@
 #include "arrow/share.h"
 
 /* Gives `out` the `count` rows from row `from` on. The data is not copied:
- * `array` becomes a shared array, as by uva__share_array(), and keeps all its
+ * `array` becomes a shared array, as by uva__array_share(), and keeps all its
  * rows. The offset goes into the columns of a record batch, since some
  * consumers refuse a batch that has one itself. `array` fits `schema`, and has
  * these rows. 0; ENOMEM; EINVAL if its children are impossible. Thread: any one
@@ -23,11 +23,11 @@ UVA_MUST_CHECK int uva__slice_array(const struct uva_allocator *allocator,
  * the rest, 2 or more. Otherwise as uva__slice_array(). */
 UVA_MUST_CHECK int uva__slice_off(const struct uva_allocator *allocator,
                                   const struct ArrowSchema *schema,
-                                  struct uva__share_room *room,
+                                  struct uva__array_share_room *room,
                                   struct ArrowDeviceArray *array, int64_t count,
                                   int64_t parts, struct ArrowDeviceArray *out);
 
-/* Reduces an array that came from uva__slice_array() or uva__share_array() to
+/* Reduces an array that came from uva__slice_array() or uva__array_share() to
  * the `count` rows from row `from` on. Thread: any one at a time. */
 void uva__slice_reduce(const struct ArrowSchema *schema,
                        struct ArrowArray *array, int64_t from, int64_t count);

@@ -308,7 +308,7 @@ static void branch_put(struct branch *b, struct uva__task *slot)
 /* Gives the branch a batch that shares the data of `from` with up to `others`.
  */
 static void branch_share(struct branch *b, struct uva__task *from,
-                         struct uva__share_room *room, int64_t others)
+                         struct uva__array_share_room *room, int64_t others)
 {
     struct uva__rt *rt = b->tee->rt;
     struct uva__task *slot =
@@ -316,8 +316,8 @@ static void branch_share(struct branch *b, struct uva__task *from,
     int code = ENOMEM;
 
     if (slot != NULL)
-        code = uva__share_more(&rt->allocator, room, &from->array, others,
-                               &slot->array);
+        code = uva__array_share_more(&rt->allocator, room, &from->array, others,
+                                     &slot->array);
     if (code != 0) {
         if (slot != NULL)
             uva__slots_end_task(rt, NULL, slot);
@@ -335,7 +335,7 @@ static void branch_share(struct branch *b, struct uva__task *from,
 static void tee_share(struct tee *t, struct uva__task *slot)
 {
     const int64_t others = (int64_t)t->open - 1;
-    struct uva__share_room room = {0};
+    struct uva__array_share_room room = {0};
     struct branch *before = NULL, *b;
 
     for (b = t->branches; b != NULL; b = b->next) {
@@ -349,7 +349,7 @@ static void tee_share(struct tee *t, struct uva__task *slot)
         branch_put(before, slot);
     else
         slot_drop(t->rt, slot);
-    uva__share_give_up(&room);
+    uva__array_share_give_up(&room);
 }
 
 static void tee_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,

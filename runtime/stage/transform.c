@@ -103,9 +103,9 @@ struct transform {
         struct uva__list slots; /* without a batch, of a worker */
     } run;
 
-    struct {                         /* the loop thread's alone */
-        struct uva__share_kept kept; /* of the result that goes first */
-        struct uva__share_room room; /* for slices of that result */
+    struct {                               /* the loop thread's alone */
+        struct uva__share_kept kept;       /* of the result that goes first */
+        struct uva__array_share_room room; /* for slices of that result */
     } loop;
 
     struct uva__lock lock;
@@ -697,7 +697,7 @@ static void transform_stop(struct uva__source *source)
     struct progress last;
 
     uva__stage_stop(source);
-    uva__share_give_up(&t->loop.room);
+    uva__array_share_give_up(&t->loop.room);
     transform_lock(t);
     last = t->locked.progress;
     if (t->run.input != NULL) /* it is the first of the inputs */

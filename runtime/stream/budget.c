@@ -127,7 +127,7 @@ static void kept_measure(struct uva__share_kept *kept,
                          const struct ArrowSchema *schema,
                          const struct ArrowDeviceArray *array, int64_t ordinal)
 {
-    const int64_t parent = uva__share_number(&array->array);
+    const int64_t parent = uva__array_share_number(&array->array);
     bool whole;
 
     assert(ordinal >= 0);

@@ -427,7 +427,7 @@ static void check_share(struct ArrowDeviceArray *array, int way, long fail)
     faulty_allocator_init(&faulty, fail);
     memory = faulty_allocator_table(&faulty);
     grove_released = 0;
-    code = uva__share_array(&memory, array, &other);
+    code = uva__array_share(&memory, array, &other);
     FUZZ_RULE((code == 0) == (other.array.release != NULL));
     FUZZ_RULE(grove_released == 0);
     if (way % 2 == 0)

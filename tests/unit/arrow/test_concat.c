@@ -1020,8 +1020,8 @@ START_TEST(a_bitmap_without_nulls_is_left_out_of_a_slice)
     ck_assert_int_eq(out.array.offset, 0);
     ck_assert_int_eq(out.array.children[0]->offset, 1);
     ck_assert_ptr_null(out.array.buffers[0]);
-    ck_assert_ptr_nonnull(uva__share_whole(&out.array));
-    ck_assert_ptr_null(uva__share_whole(out.array.children[0]));
+    ck_assert_ptr_nonnull(uva__array_share_whole(&out.array));
+    ck_assert_ptr_null(uva__array_share_whole(out.array.children[0]));
     ck_assert_ptr_eq(array.array.buffers[0], &bits);
     uva_array_release(&array);
     uva_array_release(&out);

@@ -134,10 +134,10 @@ START_TEST(a_column_of_a_half_is_no_whole)
 
     make_array(&one);
     ck_assert_int_eq(uva_array_share(&one, &other), 0);
-    ck_assert_ptr_nonnull(uva__share_whole(&other.array));
-    ck_assert_ptr_null(uva__share_whole(other.array.children[1]));
+    ck_assert_ptr_nonnull(uva__array_share_whole(&other.array));
+    ck_assert_ptr_null(uva__array_share_whole(other.array.children[1]));
     other.array.n_buffers = 0;
-    ck_assert_ptr_null(uva__share_whole(&other.array));
+    ck_assert_ptr_null(uva__array_share_whole(&other.array));
     other.array.n_buffers = 1;
     uva_array_release(&one);
     uva_array_release(&other);
@@ -156,7 +156,7 @@ START_TEST(a_half_is_shared_again_without_a_second_origin)
     make_array(&halves[0]);
     for (int i = 1; i < 50; i++)
         ck_assert_int_eq(
-            uva__share_array(&table, &halves[rand() % i], &halves[i]), 0);
+            uva__array_share(&table, &halves[rand() % i], &halves[i]), 0);
     ck_assert_int_eq(faulty_allocator_live(&faulty), 49);
     for (int i = 0; i < 50; i++) {
         check_whole(&halves[(i * 7) % 50].array);
@@ -172,18 +172,18 @@ START_TEST(more_copies_lie_in_few_blocks)
 {
     struct faulty_allocator faulty;
     struct uva_allocator table;
-    struct uva__share_room room = {0};
+    struct uva__array_share_room room = {0};
     struct ArrowDeviceArray copies[20], one;
 
     faulty_allocator_init(&faulty, 0);
     table = faulty_allocator_table(&faulty);
     make_array(&one);
-    ck_assert_int_eq(uva__share_array(&table, &one, &copies[0]), 0);
+    ck_assert_int_eq(uva__array_share(&table, &one, &copies[0]), 0);
     for (int i = 1; i < 20; i++) {
         if (i == 7) /* the rest of the first block has gone */
-            uva__share_give_up(&room);
-        ck_assert_int_eq(uva__share_more(&table, &room, &one, 100, &copies[i]),
-                         0);
+            uva__array_share_give_up(&room);
+        ck_assert_int_eq(
+            uva__array_share_more(&table, &room, &one, 100, &copies[i]), 0);
         ck_assert_int_eq(faulty_allocator_live(&faulty), i < 7 ? 2 : 3);
     }
     uva_array_release(&one);
@@ -191,10 +191,10 @@ START_TEST(more_copies_lie_in_few_blocks)
         check_whole(&copies[(i * 7) % 20].array);
         ck_assert_int_eq(plain_live(), 6);
         if (i == 10)
-            uva__share_give_up(&room);
+            uva__array_share_give_up(&room);
         uva_array_release(&copies[(i * 7) % 20]);
     }
-    uva__share_give_up(&room); /* once is enough */
+    uva__array_share_give_up(&room); /* once is enough */
     ck_assert_int_eq(plain_live(), 0);
     ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
 }
@@ -223,19 +223,20 @@ START_TEST(more_copies_fail_without_a_trace)
 {
     struct faulty_allocator faulty;
     struct uva_allocator table;
-    struct uva__share_room room = {0};
+    struct uva__array_share_room room = {0};
     struct ArrowDeviceArray one, other;
 
     faulty_allocator_init(&faulty, 0);
     table = faulty_allocator_table(&faulty);
     make_array(&one);
-    ck_assert_int_eq(uva__share_array(&table, &one, &other), 0);
+    ck_assert_int_eq(uva__array_share(&table, &one, &other), 0);
     uva_array_release(&other);
     memset(&other, 0xA5, sizeof(other));
     faulty.fail_at = faulty.asked + 1;
-    ck_assert_int_eq(uva__share_more(&table, &room, &one, 3, &other), ENOMEM);
+    ck_assert_int_eq(uva__array_share_more(&table, &room, &one, 3, &other),
+                     ENOMEM);
     ck_assert(other.array.release == NULL);
-    uva__share_give_up(&room);
+    uva__array_share_give_up(&room);
     check_whole(&one.array);
     uva_array_release(&one);
     ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
@@ -255,7 +256,7 @@ START_TEST(sharing_fails_without_a_trace_wherever_memory_ends)
         faulty_allocator_init(&faulty, ++n);
         memset(&other, 0xA5, sizeof(other));
         memcpy(&before, &one, sizeof(one));
-        code = uva__share_array(&table, &one, &other);
+        code = uva__array_share(&table, &one, &other);
         if (code == 0)
             break;
         ck_assert_int_eq(code, ENOMEM);

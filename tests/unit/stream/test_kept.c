@@ -130,7 +130,7 @@ START_TEST(a_parent_is_measured_once)
 
     cut(PARENT, &slice);
     ck_assert_int_eq(held_with(&slice, 0), PARENT);
-    parent = (struct ArrowArray *)uva__share_whole(&slice.array);
+    parent = (struct ArrowArray *)uva__array_share_whole(&slice.array);
     parent->length = 2 * PARENT;
     ck_assert_int_eq(held_with(&slice, 1), PARENT);
     uva_array_release(&slice);
@@ -143,11 +143,11 @@ START_TEST(another_parent_at_the_same_address_is_measured)
     const struct ArrowArray *parent;
 
     cut(PARENT, &slice);
-    parent = uva__share_whole(&slice.array);
+    parent = uva__array_share_whole(&slice.array);
     ck_assert_int_eq(held_with(&slice, 0), PARENT);
     uva_array_release(&slice);
     cut(2 * PARENT, &slice);
-    ck_assert_ptr_eq(uva__share_whole(&slice.array), parent);
+    ck_assert_ptr_eq(uva__array_share_whole(&slice.array), parent);
     ck_assert_int_eq(held_with(&slice, 1), 2 * PARENT);
     uva_array_release(&slice);
 }
