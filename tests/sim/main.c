@@ -16,11 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sim/engine.h"
 #include "sim/scenario.h"
+
+enum { SECONDS_MOST = 10 }; /* of the processor, for one schedule */
 
 struct wishes {
     uint64_t first;
@@ -110,8 +113,8 @@ static void crash_print(const char *text)
     }
 }
 
-/* Prints the seed: a wild pointer or a failed assertion leaves no other trace.
- */
+/* Prints the seed: a wild pointer, a failed assertion or a loop that never ends
+ * leaves no other trace. */
 static void crashed(int number)
 {
     char line[96];
@@ -119,8 +122,13 @@ static void crashed(int number)
     if (is_in_crash)
         _exit(1);
     is_in_crash = 1;
-    (void)snprintf(line, sizeof(line), "seed %" PRIu64 ": crashed, signal %d\n",
-                   seed_now, number);
+    if (number == SIGVTALRM)
+        (void)snprintf(line, sizeof(line),
+                       "seed %" PRIu64 ": a loop never ends\n", seed_now);
+    else
+        (void)snprintf(line, sizeof(line),
+                       "seed %" PRIu64 ": crashed, signal %d\n", seed_now,
+                       number);
     crash_print(line);
     _exit(1);
 }
@@ -130,12 +138,22 @@ static void crashes_watch(void)
 {
     static char stack[64 * 1024];
     const stack_t spare = {.ss_sp = stack, .ss_size = sizeof(stack)};
-    const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
+    const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGVTALRM};
     struct sigaction action = {.sa_handler = crashed, .sa_flags = SA_ONSTACK};
 
     (void)sigaltstack(&spare, NULL);
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         (void)sigaction(signals[i], &action, NULL);
+}
+
+/* Limits the time that the processor spends on a schedule. The engine counts
+ * steps, so it cannot see a loop in which no other fiber may run, such as a
+ * walk along a list that is linked to itself. */
+static void schedule_limit(void)
+{
+    const struct itimerval limit = {.it_value.tv_sec = SECONDS_MOST};
+
+    (void)setitimer(ITIMER_VIRTUAL, &limit, NULL);
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -167,6 +185,7 @@ static int run(const struct wishes *wishes)
 
     for (;;) {
         seed_now = wishes->first + done;
+        schedule_limit();
         failure = scenario_run(seed_now, wishes->one);
         done++;
         if (failure != NULL) {
