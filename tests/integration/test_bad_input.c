@@ -758,6 +758,43 @@ START_TEST(a_watched_task_is_extracted_once)
 }
 END_TEST
 
+/* A map runs while its task is being extracted. */
+static int map_extracts(void *ctx, struct uva_batch *in,
+                        struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    struct ArrowAsyncTask *task = ctx;
+    struct ArrowDeviceArray array;
+
+    (void)error;
+    ck_assert_int_eq(task->extract_data(task, &array), EINVAL);
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+START_TEST(a_task_that_is_being_extracted_is_extracted_once)
+{
+    struct ArrowAsyncTask again;
+    struct uva_stream *stream = fixture_blocking(&f);
+
+    recording_handler_init(&handler, BATCHES + 1, 0);
+    handler.hold = true;
+    ck_assert_int_eq(
+        uva_stream_map(stream,
+                       &(struct uva_map){.batch = map_extracts, .ctx = &again}),
+        0);
+    drive(stream);
+    uva_stream_release(stream);
+    while (handler.held_count < BATCHES)
+        loop_turn(&f.loop);
+    for (int i = 0; i < BATCHES; i++) {
+        again = handler.held[i];
+        ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[i]),
+                         0);
+    }
+    fixture_await(&f);
+}
+END_TEST
+
 START_TEST(a_handler_that_never_requests_can_be_cancelled)
 {
     recording_handler_init(&handler, 0, 0);
@@ -867,6 +904,7 @@ static TCase *bad_consumers(void)
                            a_drop_on_another_thread_is_a_cancel_and_a_release,
                            a_second_extraction_is_refused_and_touches_nothing,
                            a_watched_task_is_extracted_once,
+                           a_task_that_is_being_extracted_is_extracted_once,
                            a_handler_that_never_requests_can_be_cancelled,
                            a_handler_may_refuse_the_schema,
                            a_handler_may_refuse_a_task,
