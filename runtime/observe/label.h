@@ -104,11 +104,20 @@ static inline uint64_t uva__span_begin(const struct uva__rt *rt)
     return (rt->observed & timed) != 0 ? uva__clock_ns() : 0;
 }
 
-/* Ends it, on the same thread; `since_ns` is 0 if no times are wanted. `name`
- * is static; `ordinal` is the batch's, or -1. Gives the time of the end, or 0:
- * a call that follows at once may begin with it. */
-uint64_t uva__span_end(struct uva__meter *meter, const char *name,
-                       int64_t ordinal, uint64_t since_ns);
+/* Ends a call whose time is wanted, on the same thread. Gives the time of the
+ * end. */
+uint64_t uva__span_end_timed(struct uva__meter *meter, const char *name,
+                             int64_t ordinal, uint64_t since_ns);
+
+/* The same, but `since_ns` is 0 if no times are wanted. `name` is static;
+ * `ordinal` is the batch's, or -1. Gives the time of the end, or 0: a call that
+ * follows at once may begin with it. */
+static inline uint64_t uva__span_end(struct uva__meter *meter, const char *name,
+                                     int64_t ordinal, uint64_t since_ns)
+{
+    return since_ns != 0 ? uva__span_end_timed(meter, name, ordinal, since_ns)
+                         : 0;
+}
 
 /* The same for a call of a consumer, which has no statistics. */
 void uva__point_span_end(const struct uva__point *point, const char *name,

@@ -37,19 +37,18 @@ void uva__point_span_end(const struct uva__point *point, const char *name,
                         uva__clock_ns());
 }
 
-uint64_t uva__span_end(struct uva__meter *meter, const char *name,
-                       int64_t ordinal, uint64_t since_ns)
+uint64_t uva__span_end_timed(struct uva__meter *meter, const char *name,
+                             int64_t ordinal, uint64_t since_ns)
 {
-    const uint64_t now_ns = since_ns != 0 ? uva__clock_ns() : 0;
+    const uint64_t now_ns = uva__clock_ns();
     const int64_t took_ns = (int64_t)(now_ns - since_ns);
 
-    if (since_ns != 0 && meter->times != NULL) {
+    if (meter->times != NULL) {
         uva__counter_add_shared(&meter->times->busy, took_ns);
         uva__counter_raise_shared(&meter->times->busy_max, took_ns);
     }
-    if (since_ns != 0)
-        point_send_span(&meter->point, UVA_TRACE_SPAN, name, ordinal, since_ns,
-                        now_ns);
+    point_send_span(&meter->point, UVA_TRACE_SPAN, name, ordinal, since_ns,
+                    now_ns);
     return now_ns;
 }
 

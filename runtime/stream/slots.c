@@ -165,11 +165,15 @@ struct uva__task *uva__slots_take_task(struct uva__rt *rt)
 
 void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task, bool rests)
 {
-    struct uva__list one = {&task->link, &task->link};
+    struct slots *slots = slots_existing(rt);
 
     uva__task_clear(task, &rt->allocator);
-    task->link.next = NULL;
-    uva__slots_put_tasks(rt, &one, 1, rests);
+    if (rests) {
+        uva__slab_put(&slots->tasks, task);
+        return;
+    }
+    uva__list_push_front(&slots->reusable, &task->link);
+    slots->reusable_count++;
 }
 
 void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
