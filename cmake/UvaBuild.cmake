@@ -62,6 +62,15 @@ function(uva_optimise)
     endforeach()
 endfunction()
 
+# uva_link_plain(TARGET SCOPE): what links with it uses the plain code, as link-time
+# optimisation takes seconds for each program; the command, the Python package and
+# the bench that measures have it.
+function(uva_link_plain target scope)
+    if(UVA_WHOLE)
+        target_link_options(${target} ${scope} -fno-lto)
+    endif()
+endfunction()
+
 # Of the files platform_*.c and readiness_*.c only one system's are built;
 # tests/unit/base tests platform_posix.c on Linux as well.
 if(WIN32)
