@@ -248,18 +248,10 @@ static void take_posted(struct uva__consumer *consumer)
 static void take_free(struct uva__consumer *consumer)
 {
     struct take *t = take_of(consumer);
-    struct uva__rt *rt = consumer->stream->rt;
-    struct uva__task *slot;
-    struct uva__link *link;
 
     if (t->last != NULL)
         uva__list_push(&t->waiting, &t->last->link);
-    for (link = t->waiting.head; link != NULL; link = link->next) {
-        slot = uva__container_of(link, struct uva__task, link);
-        uva_array_release(&slot->array);
-        uva__task_clear(slot, &rt->allocator);
-    }
-    uva__slots_return_tasks(rt, &t->waiting);
+    uva__slots_discard_tasks(consumer->stream->rt, &t->waiting);
 }
 
 static const struct uva__consumer_kind take_kind = {

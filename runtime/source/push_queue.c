@@ -30,19 +30,6 @@ static struct uva__task *task_of(struct uva__link *link)
     return uva__container_of(link, struct uva__task, link);
 }
 
-/* Takes slots, with or without a batch. Thread: any. */
-static void slots_discard(struct uva__rt *rt, struct uva__list *slots)
-{
-    struct uva__link *link = slots->head;
-
-    for (; link != NULL; link = link->next) {
-        uva_array_release(&task_of(link)->array);
-        uva__task_clear(task_of(link), &rt->allocator);
-    }
-    if (!uva__list_is_empty(slots))
-        uva__slots_return_tasks(rt, slots);
-}
-
 /* ---- pushing ------------------------------------------------------------ */
 
 /* A push in progress. */
@@ -168,7 +155,7 @@ int uva__push_queue_push(struct uva__push_queue *q,
     task_of(push.slot.head)->info.bytes = bytes;
     code = push_admit(q, &push, array);
     if (code != 0)
-        slots_discard(q->rt, &push.slot);
+        uva__slots_discard_tasks(q->rt, &push.slot);
     *first = push.first;
     return code;
 }
@@ -237,6 +224,6 @@ void uva__push_queue_shut(struct uva__push_queue *q)
     q->locked.admissions++;
     uva__lock_drop(&q->lock);
     uva__futex_raise(&q->admitted);
-    slots_discard(q->rt, &q->inbox.ready.tasks);
+    uva__slots_discard_tasks(q->rt, &q->inbox.ready.tasks);
     q->inbox.ready = (struct uva__kept){0};
 }

@@ -110,10 +110,8 @@ static void slot_drop(struct uva__rt *rt, struct uva__task *slot)
 {
     struct uva__list one = {0};
 
-    uva_array_release(&slot->array);
-    uva__task_clear(slot, &rt->allocator);
     uva__list_push(&one, &slot->link);
-    uva__slots_return_tasks(rt, &one);
+    uva__slots_discard_tasks(rt, &one);
 }
 
 /* Drops the oldest batch; false: the branch holds no batch. */

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stream/producer.h"
+#include "uvarrow/arrow.h"
 
 enum {
     TASKS_QUARANTINE = 256, /* before a stale token meets its slot in use */
@@ -225,6 +226,20 @@ void uva__slots_return_tasks(struct uva__rt *rt, struct uva__list *tasks)
     uva__lock_take(&slots->lock);
     uva__slab_put_fresh(&slots->locked.tasks, tasks);
     uva__lock_drop(&slots->lock);
+}
+
+void uva__slots_discard_tasks(struct uva__rt *rt, struct uva__list *tasks)
+{
+    struct uva__link *link = tasks->head;
+    struct uva__task *task;
+
+    for (; link != NULL; link = link->next) {
+        task = uva__container_of(link, struct uva__task, link);
+        uva_array_release(&task->array);
+        uva__task_clear(task, &rt->allocator);
+    }
+    if (!uva__list_is_empty(tasks))
+        uva__slots_return_tasks(rt, tasks);
 }
 
 void uva__slots_trim_tasks(struct uva__rt *rt)

@@ -47,6 +47,10 @@ void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
  * Thread: any. */
 void uva__slots_return_tasks(struct uva__rt *rt, struct uva__list *tasks);
 
+/* The same for slots that are not cleared: discards a batch that is in one.
+ * Thread: any. */
+void uva__slots_discard_tasks(struct uva__rt *rt, struct uva__list *tasks);
+
 /* Gives an empty slot with a copy of `metadata` (uva__task_take_metadata());
  * NULL without memory. The slot is of the loop thread, or, on another thread,
  * from its list of `empty` slots, which is filled up a few at a time.
