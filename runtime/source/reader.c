@@ -66,7 +66,7 @@ static void reader_free(struct uva__source *source,
 static void reader_grant(struct uva__reader *r, enum uva__reader_owner from,
                          int64_t count)
 {
-    r->loop.granted += count;
+    r->loop.granted += (uint64_t)count;
     if (uva__reader_credit_grant(&r->credit, from, (uint64_t)count))
         uva__reader_worker_start(r);
 }
@@ -160,21 +160,20 @@ static void reader_measure(struct uva__reader *r, const struct uva__link *link)
             r->loop.largest = task_of(link)->info.bytes;
 }
 
-/* Takes the batches that have come. Reads the facts before them: so with the
- * end, all batches before it are seen. */
+/* Takes the batches that have come; on the loop thread they are ready once they
+ * are read. Reads the facts before them: so with the end, all batches before it
+ * are seen. */
 static void reader_absorb(struct uva__reader *r)
 {
     struct uva__source *source = &r->source;
     struct uva__kept *ready = &r->inbox.ready;
-    const struct uva__kept before = *ready;
     unsigned facts;
 
     r->loop.owner = uva__reader_credit_look(&r->credit, &facts);
-    reader_measure(r, uva__inbox_absorb(&r->inbox));
+    reader_measure(r, r->on_loop ? ready->tasks.head
+                                 : uva__inbox_absorb(&r->inbox));
     source->ready = ready->count;
-    r->loop.granted -= ready->count - before.count;
-    r->loop.bytes += (uint64_t)(ready->bytes - before.bytes);
-    uva__atomic64_store(&r->consumed, r->loop.bytes - (uint64_t)ready->bytes);
+    uva__atomic64_store(&r->consumed, r->loop.bytes);
     if ((facts & READER_DESCRIBED) && !source->schema_known) {
         uva__metadata_move(&r->worker.metadata, &source->metadata);
         source->device_type = r->worker.device_type;
@@ -185,6 +184,12 @@ static void reader_absorb(struct uva__reader *r)
                           &source->rt->allocator);
         source->ended = source->failure.code == 0;
     }
+}
+
+/* The batches that are ready, or that the worker may read. */
+static int64_t reader_used(const struct uva__reader *r)
+{
+    return (int64_t)(r->loop.granted - r->loop.taken);
 }
 
 /* The memory found in the batch that goes next, if the runtime limits its
@@ -204,8 +209,8 @@ static void reader_account(struct uva__reader *r)
     if (r->source.share.account == NULL)
         return;
     if (r->loop.largest > 0)
-        bytes += r->loop.granted * r->loop.largest;
-    uva__share_hold(&r->source.share, r->loop.granted + r->source.ready, bytes);
+        bytes += (reader_used(r) - r->source.ready) * r->loop.largest;
+    uva__share_hold(&r->source.share, reader_used(r), bytes);
     if (r->source.ready == 0)
         return;
     oldest = uva__kept_first(&r->inbox.ready);
@@ -236,7 +241,7 @@ static void reader_unpause(struct uva__reader *r)
  * of its wake-up may deliver. */
 static int64_t reader_room(const struct uva__reader *r, int64_t demand)
 {
-    int64_t used = r->loop.granted + r->source.ready;
+    const int64_t used = reader_used(r);
     int64_t quantum = r->source.rt->loop.quantum;
 
     if (!r->on_loop)
@@ -284,10 +289,12 @@ static void reader_pull(struct uva__source *source, int64_t demand)
 static struct uva__task *reader_take(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
+    struct uva__task *task = uva__kept_pop(&r->inbox.ready);
 
     source->ready--;
     r->loop.taken++;
-    return uva__kept_pop(&r->inbox.ready);
+    r->loop.bytes += (uint64_t)task->info.bytes;
+    return task;
 }
 
 /* ---- the loop: stopping ------------------------------------------------- */

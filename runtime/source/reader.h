@@ -94,11 +94,11 @@ struct uva__reader {
     struct uva__inbox inbox; /* batches that were read */
     struct uva__reader_credit credit;
 
-    struct {             /* the loop thread's alone */
-        int64_t granted; /* credits for batches that have not come */
-        uint64_t taken;  /* batches, in all */
-        int64_t largest; /* size of the largest batch; -1: no batch so far */
-        uint64_t bytes;  /* that have come, in all */
+    struct {              /* the loop thread's alone */
+        uint64_t granted; /* credits, in all */
+        uint64_t taken;   /* batches, in all */
+        uint64_t bytes;   /* in the batches that were taken */
+        int64_t largest;  /* size of the largest batch; -1: no batch so far */
         enum uva__reader_owner owner; /* of the source, at the last look */
         enum uva__reader_phase phase;
         struct uva__hold_up hold_up; /* stopped, and its source is not closed */

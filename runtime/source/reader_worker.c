@@ -285,7 +285,9 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
     r->worker.count++;
     r->worker.bytes += (uint64_t)task->info.bytes;
     uva__list_remove_first(&r->worker.slots, &task->link);
-    if (uva__inbox_put(&r->inbox, task))
+    if (r->on_loop)
+        uva__kept_push(&r->inbox.ready, task);
+    else if (uva__inbox_put(&r->inbox, task))
         worker_notify(r); /* before the next call, which may wait */
     return 0;
 }
