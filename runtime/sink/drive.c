@@ -129,7 +129,6 @@ static void drive_disclaim(void *ctx)
     struct drive *d = ctx;
     struct handlers_in_use *handlers =
         (void *)uva__atomic_ptr_load(&d->stream->rt->data[UVA__RT_DATA_DRIVEN]);
-
     struct drive **at;
 
     if (handlers == NULL)
