@@ -21,15 +21,6 @@
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Releases a program's array, unless the process exits. */
-static void array_release(struct ArrowArray *array)
-{
-    if (array->release == NULL || !uva__driver_gate_enter())
-        return;
-    array->release(array);
-    uva__driver_gate_leave();
-}
-
 /* On the device thread, as a release may block, and vendors' libraries take
  * locks to free an event. */
 static void event_work_end(struct uva__device_command *command)
@@ -38,7 +29,7 @@ static void event_work_end(struct uva__device_command *command)
         uva__container_of(command, struct uva__event_work, end);
     struct uva__devices *devices = work->devices;
 
-    array_release(&work->result);
+    uva__driver_gate_release(&work->result);
     uva__backend_event_free(work->backend, work->event);
     free(work);
     uva__devices_quit(devices);
@@ -83,7 +74,7 @@ static void owner_release(struct ArrowArray *array)
     if (work->watch == NULL) {
         array->release(array);
     } else {
-        work->result = *array;
+        work->result.array = *array;
         array->release = NULL;
     }
     event_work_drop(work);
@@ -190,7 +181,7 @@ static void kept_release(struct ArrowArray *array)
 
     array->release = NULL;
     uva__driver_gate_release(&work->kept);
-    array_release(&work->result);
+    uva__driver_gate_release(&work->result);
 }
 
 static void event_work_keep_run(struct uva__device_command *command)
@@ -210,7 +201,7 @@ void uva__event_work_keep(struct uva__event_work *work,
                           struct ArrowDeviceArray *array)
 {
     if (array != NULL) {
-        work->result = array->array;
+        work->result.array = array->array;
         array->array.release = NULL;
     }
     if (work->watch != NULL)

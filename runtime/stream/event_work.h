@@ -21,8 +21,8 @@ struct uva__event_work {
                                        NULL: the work keeps no array */
     struct uva__atomic64 refs;      /* of the wait, and of the event's owner */
     struct ArrowDeviceArray kept;   /* owns, until the event is complete */
-    struct ArrowArray result;       /* owns: the event's owner, after a release
-                                       by its consumer */
+    struct ArrowDeviceArray result; /* owns: the event's owner, after a release
+                                       by its consumer; its array alone */
     void (*release)(struct ArrowArray *array); /* of the event's owner */
     void *private_data;                        /* of the event's owner */
     struct uva__device_command command; /* the caller's; then of the wait */
