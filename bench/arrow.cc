@@ -233,7 +233,7 @@ double run_into_uvarrow(const bench_case *self, const bench_how *how)
 void drive(ArrowAsyncDeviceStreamHandler *handler, const bench_how *how,
            std::future<void> all_read)
 {
-    uva_blocking_source source{};
+    uva_arrow_source source{};
     uva_drive drive{};
     input input;
     host host;
@@ -241,7 +241,8 @@ void drive(ArrowAsyncDeviceStreamHandler *handler, const bench_how *how,
     source.on_loop = true;
     host_open(&host, how, 0);
     input_init(&input, how->batches);
-    auto *stream = uva_stream_from_blocking(host.runtime, &input.abi, &source);
+    auto *stream =
+        uva_stream_from_device_stream(host.runtime, &input.abi, &source);
     drive.on_done = host_on_done;
     drive.ctx = &host;
     host.open = 1;

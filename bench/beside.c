@@ -86,8 +86,8 @@ static int member_on_batch(void *ctx, struct uva_batch *batch)
 static void member_start(struct crowd *crowd)
 {
     struct member *member = calloc(1, sizeof(*member));
-    const struct uva_blocking_source options = {.free_ctx = member_free,
-                                                .ctx = member};
+    const struct uva_arrow_source options = {.free_ctx = member_free,
+                                             .ctx = member};
     const struct uva_consumer consumer = {.on_batch = member_on_batch,
                                           .ctx = member};
     struct ArrowDeviceArrayStream source;
@@ -99,7 +99,8 @@ static void member_start(struct crowd *crowd)
     source = member->input.abi;
     source.private_data = member;
     source.get_next = member_get_next;
-    stream = uva_stream_from_blocking(crowd->host.runtime, &source, &options);
+    stream =
+        uva_stream_from_device_stream(crowd->host.runtime, &source, &options);
     bench_check(uva_stream_for_each(stream, &consumer, NULL) == 0, "start");
     uva_stream_release(stream);
 }
@@ -142,13 +143,13 @@ static void query_on_done(void *ctx, const struct uva_outcome *outcome)
 static double query_run(struct crowd *crowd)
 {
     struct input input;
-    const struct uva_blocking_source options = {.open_device = query_open,
-                                                .ctx = &input};
+    const struct uva_arrow_source options = {.open_device = query_open,
+                                             .ctx = &input};
     const struct uva_consumer consumer = {
         .on_batch = query_on_batch, .on_done = query_on_done, .ctx = crowd};
     const uint64_t begun = uv_hrtime();
     struct uva_stream *stream =
-        uva_stream_from_blocking(crowd->host.runtime, NULL, &options);
+        uva_stream_from_device_stream(crowd->host.runtime, NULL, &options);
 
     crowd->done = false;
     bench_check(uva_stream_for_each(stream, &consumer, NULL) == 0, "start");

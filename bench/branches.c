@@ -10,7 +10,7 @@ static double run_branches(const struct bench_case *self,
                            const struct bench_how *how)
 {
     const struct uva_window window = {.batches = self->window};
-    const struct uva_blocking_source source = {.window = window};
+    const struct uva_arrow_source source = {.window = window};
     const struct uva_tee tee = {.window = window};
     struct tally tallies[BRANCHES_MAX] = {{0}};
     struct uva_stream *stream, *branch;
@@ -21,7 +21,7 @@ static double run_branches(const struct bench_case *self,
     host_open(&host, how, 0);
     input_init(&input, how->batches);
     begun = bench_now_ns(how);
-    stream = uva_stream_from_blocking(host.runtime, &input.abi, &source);
+    stream = uva_stream_from_device_stream(host.runtime, &input.abi, &source);
     for (int32_t i = 1; i < self->more; i++) {
         branch = uva_stream_tee(stream, &tee);
         host_for_each(&host, branch, &tallies[i]);

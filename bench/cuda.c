@@ -337,7 +337,7 @@ static int copy_on_batch(void *ctx, struct uva_batch *batch)
 
 static double copies_by_uvarrow(const struct bench_how *how, uintptr_t memory)
 {
-    const struct uva_blocking_source on_loop = {.on_loop = true};
+    const struct uva_arrow_source on_loop = {.on_loop = true};
     const struct uva_transfer ahead = {
         .window = {.batches = UNDER_WAY, .bytes = INT64_MAX}};
     struct uva_stream *stream;
@@ -347,7 +347,7 @@ static double copies_by_uvarrow(const struct bench_how *how, uintptr_t memory)
 
     host_open(&host, how, 0);
     copies_init(&copies, memory, how->batches);
-    stream = uva_stream_from_blocking(host.runtime, &copies.abi, &on_loop);
+    stream = uva_stream_from_device_stream(host.runtime, &copies.abi, &on_loop);
     bench_check(uva_stream_transfer(stream, &ahead) == 0, "transfer");
     begun = bench_now_ns(how);
     bench_check(

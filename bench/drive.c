@@ -153,9 +153,8 @@ on_loop_stream(struct host *host, const struct bench_case *self, int64_t count)
 
     (void)self;
     input_init(&input, count);
-    return uva_stream_from_blocking(
-        host->runtime, &input.abi,
-        &(struct uva_blocking_source){.on_loop = true});
+    return uva_stream_from_device_stream(
+        host->runtime, &input.abi, &(struct uva_arrow_source){.on_loop = true});
 }
 
 static double run_on_loop(const struct bench_case *self,

@@ -24,7 +24,7 @@ enum { BY_POLLING = 1 << 8, WAITS_MS = 100 };
 static double run_complete(const struct bench_case *self,
                            const struct bench_how *how)
 {
-    const struct uva_blocking_source on_loop = {.on_loop = true};
+    const struct uva_arrow_source on_loop = {.on_loop = true};
     struct event_counts counts = {0};
     struct uva_stream *stream;
     struct event_input input;
@@ -40,7 +40,8 @@ static double run_complete(const struct bench_case *self,
         event_input_init(&input, how->batches, &event, 0);
     else
         input_init(&input.input, how->batches);
-    stream = uva_stream_from_blocking(host.runtime, &input.input.abi, &on_loop);
+    stream =
+        uva_stream_from_device_stream(host.runtime, &input.input.abi, &on_loop);
     if (self->window > 0)
         bench_check(uva_stream_ready(stream, NULL) == 0, "ready");
     begun = bench_now_ns(how);
@@ -154,7 +155,7 @@ static void group_open(struct group *group, const struct bench_case *self,
 
 static void group_start(struct group *group)
 {
-    const struct uva_blocking_source on_loop = {.on_loop = true};
+    const struct uva_arrow_source on_loop = {.on_loop = true};
     const struct uva_ready options = {
         .window = {.batches = (int32_t)group->each, .bytes = INT64_MAX}};
 
@@ -164,8 +165,8 @@ static void group_start(struct group *group)
 
         event_input_init(&member->input, group->each,
                          &group->events[i * group->each], -1);
-        stream = uva_stream_from_blocking(group->host.runtime,
-                                          &member->input.input.abi, &on_loop);
+        stream = uva_stream_from_device_stream(
+            group->host.runtime, &member->input.input.abi, &on_loop);
         bench_check(uva_stream_ready(stream, &options) == 0, "ready");
         host_for_each(&group->host, stream, &member->tally);
     }

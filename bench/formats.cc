@@ -81,7 +81,7 @@ double run_encoder(const bench_case *self, const bench_how *how)
     ArrowSchema schema{};
     uva_write options{};
     uva_encoder *encoder = nullptr;
-    uva_encoder_part part{};
+    uva_part part{};
     double begun;
 
     check(arrow::ExportSchema(*batch()->schema(), &schema));
@@ -89,7 +89,7 @@ double run_encoder(const bench_case *self, const bench_how *how)
     bench_check(uva_encoder_new(&schema, &options, &encoder, nullptr) == 0,
                 "encoder");
     bench_check(uva_encoder_begin(encoder, &part) == 0, "begin");
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     begun = bench_now_ns(how);
     for (int64_t i = 0; i < how->batches; i++) {
         ArrowDeviceArray array{};
@@ -100,7 +100,7 @@ double run_encoder(const bench_case *self, const bench_how *how)
         bench_check(uva_encoder_batch(encoder, &array, &part, nullptr) == 0 &&
                         part.bytes > 80000,
                     "batch");
-        uva_encoder_part_release(&part);
+        uva_part_release(&part);
     }
     begun = bench_now_ns(how) - begun;
     uva_encoder_free(encoder);

@@ -156,7 +156,7 @@ static double run_blocked(const struct bench_case *self,
     input_init(&input, how->batches);
     input.abi.get_next = blocking_get_next;
     host_for_each(&host,
-                  uva_stream_from_blocking(host.runtime, &input.abi, NULL),
+                  uva_stream_from_device_stream(host.runtime, &input.abi, NULL),
                   &tally);
     pulse_start(&pulse, &host.loop, how->batches * TICKS_A_BATCH);
     (void)host_run(&host);

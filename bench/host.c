@@ -111,5 +111,5 @@ void host_close(struct host *host)
     (void)uva_runtime_close(host->runtime, 0, NULL, NULL);
     (void)uv_run(&host->loop, UV_RUN_DEFAULT);
     bench_check(uv_loop_close(&host->loop) == 0, "loop not empty");
-    uva_workers_free(host->workers);
+    uva_workers_release(host->workers);
 }

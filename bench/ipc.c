@@ -112,14 +112,14 @@ static double run_encode(const struct bench_case *self,
 {
     struct ipc_batch *batch = ipc_batch_new(self);
     struct uva_encoder *encoder = NULL;
-    struct uva_encoder_part part;
+    struct uva_part part;
     double begun;
     int code;
 
     bench_check(uva_encoder_new(&batch->schema, NULL, &encoder, NULL) == 0,
                 "encoder");
     bench_check(uva_encoder_begin(encoder, &part) == 0, "begin");
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     begun = bench_now_ns(how);
     for (int64_t i = 0; i < how->batches; i++) {
         struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_CPU,
@@ -134,7 +134,7 @@ static double run_encode(const struct bench_case *self,
                                 .release = release_array};
         code = uva_encoder_batch(encoder, &array, &part, NULL);
         bench_check(code == 0 && part.bytes > 700000, "batch");
-        uva_encoder_part_release(&part);
+        uva_part_release(&part);
     }
     begun = bench_now_ns(how) - begun;
     uva_encoder_free(encoder);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that calls get_next, and a loop that receives: by hand over a ring,
- * with one uv_queue_work() for each batch, and by uva_stream_from_blocking()
- * with uva_stream_for_each(). `window` is the number of batches that may be in
- * flight. */
+ * with one uv_queue_work() for each batch, and by
+ * uva_stream_from_device_stream() with uva_stream_for_each(). `window` is the
+ * number of batches that may be in flight. */
 #include <stdlib.h>
 
 #include "hand.h"
@@ -143,7 +143,7 @@ static double run_queue(const struct bench_case *self,
 static double run_lane(const struct bench_case *self,
                        const struct bench_how *how)
 {
-    const struct uva_blocking_source source = {
+    const struct uva_arrow_source source = {
         .window = {.batches = self->window}};
     struct tally tally = {0};
     struct host host;
@@ -154,9 +154,9 @@ static double run_lane(const struct bench_case *self,
                   &(struct uva_workers_options){.spin_us = self->more / 1000});
     input_init(&input, how->batches);
     begun = bench_now_ns(how);
-    host_for_each(&host,
-                  uva_stream_from_blocking(host.runtime, &input.abi, &source),
-                  &tally);
+    host_for_each(
+        &host, uva_stream_from_device_stream(host.runtime, &input.abi, &source),
+        &tally);
     begun = host_run(&host) - begun;
     host_close(&host);
     tally_check(&tally, how->batches);

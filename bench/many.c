@@ -70,7 +70,7 @@ enum origin { FROM_LOOP, FROM_WORKER, FROM_PUSHER };
 static void member_open(struct member *member, enum origin origin,
                         int (*on_batch)(void *ctx, struct uva_batch *batch))
 {
-    const struct uva_blocking_source source = {.on_loop = origin == FROM_LOOP};
+    const struct uva_arrow_source source = {.on_loop = origin == FROM_LOOP};
     struct group *group = member->group;
     struct uva_runtime *runtime = group->host.runtime;
     struct ArrowSchema schema;
@@ -83,7 +83,7 @@ static void member_open(struct member *member, enum origin origin,
     } else {
         input_init(&member->input, group->each + 2);
         member->stream =
-            uva_stream_from_blocking(runtime, &member->input.abi, &source);
+            uva_stream_from_device_stream(runtime, &member->input.abi, &source);
     }
     bench_check(
         uva_stream_for_each(member->stream,
@@ -204,15 +204,15 @@ static int closed_on_batch(void *ctx, struct uva_batch *batch)
 /* Opens streams one after the other, each at the end of the one before. */
 static void group_run_each(struct group *group)
 {
-    const struct uva_blocking_source source = {.on_loop = true};
+    const struct uva_arrow_source source = {.on_loop = true};
     struct member *member;
 
     for (int64_t i = 0; i < group->count; i++) {
         member = &group->members[i];
         input_init(&member->input, 2);
         member->tally = (struct tally){0};
-        member->stream = uva_stream_from_blocking(group->host.runtime,
-                                                  &member->input.abi, &source);
+        member->stream = uva_stream_from_device_stream(
+            group->host.runtime, &member->input.abi, &source);
         bench_check(uva_stream_for_each(
                         member->stream,
                         &(struct uva_consumer){.on_batch = closed_on_batch,

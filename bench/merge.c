@@ -38,10 +38,9 @@ static struct uva_stream *feed_open(struct feed *feed, int64_t rows,
     feed->input.abi.get_next = feed_get_next;
     feed->input.abi.private_data = feed;
     feed->rows = rows;
-    return uva_stream_from_blocking(
+    return uva_stream_from_device_stream(
         runtime, &feed->input.abi,
-        &(struct uva_blocking_source){.window = {.batches = 8},
-                                      .on_loop = true});
+        &(struct uva_arrow_source){.window = {.batches = 8}, .on_loop = true});
 }
 
 static int merged_on_batch(void *ctx, struct uva_batch *batch)

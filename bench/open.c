@@ -39,7 +39,7 @@ static void member_on_done(void *ctx, const struct uva_outcome *outcome)
 
 static void member_open(struct member *member)
 {
-    const struct uva_blocking_source source = {0};
+    const struct uva_arrow_source source = {0};
     struct opener *opener = member->opener;
     struct uva_stream *stream;
 
@@ -49,8 +49,8 @@ static void member_open(struct member *member)
     opener->host->open++;
     member->tally = (struct tally){0};
     input_init(&member->input, 1);
-    stream = uva_stream_from_blocking(opener->host->runtime, &member->input.abi,
-                                      &source);
+    stream = uva_stream_from_device_stream(opener->host->runtime,
+                                           &member->input.abi, &source);
     bench_check(
         uva_stream_for_each(stream,
                             &(struct uva_consumer){.on_batch = member_on_batch,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A loop that produces, and a thread that reads and may block: by hand over a
- * ring, and by uva_stream_to_blocking(). `window` is the number of batches that
- * may wait for the reader. */
+ * ring, and by uva_stream_to_device_stream(). `window` is the number of batches
+ * that may wait for the reader. */
 #include "hand.h"
 
 enum {
@@ -118,16 +118,16 @@ static void reader_on_gone(uv_async_t *async)
 static void reader_open(struct reader *reader, struct host *host,
                         struct input *input, int32_t window)
 {
-    const struct uva_blocking_source source = {.on_loop = true};
+    const struct uva_arrow_source source = {.on_loop = true};
     const struct uva_window size = {.batches = window};
     struct uva_stream *stream;
 
     bench_check(uv_async_init(&host->loop, &reader->gone, reader_on_gone) == 0,
                 "async");
-    stream = uva_stream_from_blocking(host->runtime, &input->abi, &source);
-    bench_check(uva_stream_to_blocking(stream, &size, &reader->stream, NULL) ==
-                    0,
-                "to_blocking");
+    stream = uva_stream_from_device_stream(host->runtime, &input->abi, &source);
+    bench_check(
+        uva_stream_to_device_stream(stream, &size, &reader->stream, NULL) == 0,
+        "to_blocking");
     uva_stream_release(stream);
 }
 

@@ -81,7 +81,7 @@ static struct uva_stream *source_open(struct uva_runtime *runtime)
 
     bench_check(left != NULL, "memory");
     *left = BATCHES;
-    return uva_stream_from_blocking_cpu(runtime, &stream, NULL);
+    return uva_stream_from_arrow_stream(runtime, &stream, NULL);
 }
 
 /* ---- readers ------------------------------------------------------------- */

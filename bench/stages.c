@@ -40,7 +40,7 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
 }
 
 /* Answers at once. */
-static int begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     (void)ctx;
     uva_reply_give(reply, &in->data, NULL);

@@ -68,7 +68,7 @@ static int pass_on(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 }
 
 /* Answers at once. */
-static int begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     (void)ctx;
     uva_reply_give(reply, &in->data, NULL);
@@ -133,7 +133,7 @@ static void add_stages(struct watch *watch, struct uva_stream *stream,
 static double run_steady(const struct bench_case *self,
                          const struct bench_how *how)
 {
-    const struct uva_blocking_source source = {.window = {.batches = WINDOW}};
+    const struct uva_arrow_source source = {.window = {.batches = WINDOW}};
     static struct watch watch;
     struct uva_stream *stream;
     struct input input;
@@ -142,7 +142,8 @@ static double run_steady(const struct bench_case *self,
     watch = (struct watch){.step = (how->batches + 9) / 10};
     host_open(&watch.host, how, 0);
     input_init(&input, how->batches);
-    stream = uva_stream_from_blocking(watch.host.runtime, &input.abi, &source);
+    stream =
+        uva_stream_from_device_stream(watch.host.runtime, &input.abi, &source);
     if (self->more != 0)
         add_stages(&watch, stream, &inspected);
     bench_check(

@@ -74,7 +74,7 @@ static void site_close(struct site *site)
             site_turn(site);
     }
     bench_check(uv_loop_close(&site->loop) == 0, "loop not empty");
-    uva_workers_free(site->workers);
+    uva_workers_release(site->workers);
 }
 
 /* ---- one stream --------------------------------------------------------- */
@@ -166,7 +166,7 @@ static double run_stream(struct site *site, const struct bench_case *self,
                          const struct bench_how *how, int64_t count)
 {
     static struct ArrowDeviceArray arrays[AT_ONCE];
-    const struct uva_blocking_source source = {
+    const struct uva_arrow_source source = {
         .window = {.batches = self->window}};
     struct run run = {.site = site, .takes = (self->more & TAKE) != 0};
     struct ArrowSchema schema;
@@ -177,7 +177,7 @@ static double run_stream(struct site *site, const struct bench_case *self,
     input_init(&input, count);
     if (self->more & BLOCKING) {
         run.stream =
-            uva_stream_from_blocking(site->runtime, &input.abi, &source);
+            uva_stream_from_device_stream(site->runtime, &input.abi, &source);
     } else {
         for (int64_t i = 0; i < count; i++)
             batch_fill(&arrays[i], i);

@@ -154,11 +154,11 @@ static int start(struct app *app)
                                       .get_last_error = source_get_last_error,
                                       .release = source_release,
                                       .private_data = &app->source};
-    struct uva_stream *s = uva_stream_from_blocking_cpu(
+    struct uva_stream *s = uva_stream_from_arrow_stream(
         app->rt, &reader,
-        &(struct uva_blocking_source){.interrupt = source_interrupt,
-                                      .free_ctx = source_close,
-                                      .ctx = &app->source});
+        &(struct uva_arrow_source){.interrupt = source_interrupt,
+                                   .free_ctx = source_close,
+                                   .ctx = &app->source});
     const int code = uva_stream_for_each(
         s,
         &(struct uva_consumer){

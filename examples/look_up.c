@@ -66,7 +66,7 @@ static const int64_t *numbers_of(const struct ArrowDeviceArray *batch)
 
 struct look_up {
     uv_work_t work;
-    uva_reply *reply;
+    struct uva_reply *reply;
     struct ArrowDeviceArray keys;
 };
 
@@ -101,7 +101,7 @@ static void look_up_free(uv_work_t *work, int status)
 }
 
 /* On the loop thread. To keep the batch, it is moved. */
-static int begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     struct look_up *look_up = malloc(sizeof(*look_up));
 

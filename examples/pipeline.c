@@ -198,7 +198,7 @@ struct file {
 
 struct write {
     uv_fs_t request;
-    uva_reply *reply;
+    struct uva_reply *reply;
     struct ArrowDeviceArray text;
 };
 
@@ -222,7 +222,7 @@ static void on_written(uv_fs_t *request)
 
 /* An asynchronous map: a thread of libuv's pool writes, meanwhile the loop goes
  * on, and the text is passed on when it is in the file. */
-static int write_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int write_begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     const struct uva_bytes text = csv_text_of(&in->data);
     const uv_buf_t bytes = uv_buf_init((char *)text.data, (unsigned)text.size);

@@ -316,7 +316,7 @@ static int listen_on(uv_loop_t *loop, int port)
     return code;
 }
 
-/* More clients than connections wait for their turn. */
+/* More clients than connections wait for one. */
 static int pool_open(const char *driver, const char *uri,
                      struct uva_error *error)
 {

@@ -67,7 +67,7 @@ void uva__checker_wrap(struct uva__case_run *run,
     if (!run->checked)
         return;
     options = checked_party_new(run, UVA_PARTY_PRODUCER);
-    if (uva_check_blocking(stream, &options, &error) != 0)
+    if (uva_check_device_stream(stream, &options, &error) != 0)
         uva__case_run_fail(run, "it cannot be checked: %s", error.message);
 }
 

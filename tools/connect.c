@@ -6,6 +6,7 @@
 #include "row.h"
 #include "sql.h"
 #include "uvarrow/adbc.h"
+#include "uvarrow/sources.h"
 
 /* Key, value, ..., NULL: all settings of one place, and the URI. */
 struct pairs {

@@ -10,6 +10,7 @@
 #include "uvarrow/io.h"
 #ifdef UVA_HAS_CLIENT
 #include "client/client.h"
+#include "uvarrow/sources.h"
 #endif
 
 static struct uva_stream *from_file(struct uva_runtime *runtime,

@@ -280,7 +280,7 @@ static int value_set(struct uva__options *options, enum name name,
 static void flag_set(struct uva__options *options, enum name name)
 {
     options->in_place |= name == NAME_IN_PLACE;
-    options->write.csv.no_header |= name == NAME_NO_HEADER;
+    options->write.csv.rows_only |= name == NAME_NO_HEADER;
     options->write.as_stored |= name == NAME_AS_STORED;
     options->quiet |= name == NAME_QUIET;
     options->verbose |= name == NAME_VERBOSE;
@@ -403,7 +403,7 @@ static int options_check_text(const struct uva__options *options,
     const struct uva_csv *csv = &options->write.csv;
     const enum name name = csv->null_text != NULL   ? NAME_NULL
                            : csv->delimiter != '\0' ? NAME_DELIMITER
-                           : csv->no_header         ? NAME_NO_HEADER
+                           : csv->rows_only         ? NAME_NO_HEADER
                                                     : NAMES;
 
     if (options->write.as_stored &&

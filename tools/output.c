@@ -27,8 +27,8 @@ struct uva__output_chunk {
     uv_write_t write;               /* for a stream */
     struct uva__output *output;     /* borrows */
     struct uva__output_chunk *next; /* for a file */
-    struct uva_encoder_part part;   /* owns; zeroes: the bytes are a copy, which
-                                       is after the buffers */
+    struct uva_part part;           /* owns; zeroes: the bytes are a copy, which
+                                               is after the buffers */
     size_t size;                    /* in bytes */
     int64_t rows;                   /* of a batch; -1: another chunk */
     unsigned count;                 /* number of buffers */
@@ -195,7 +195,7 @@ static void chunk_end(struct uva__output_chunk *chunk, int code)
         output->written.rows += chunk->rows < 0 ? 0 : chunk->rows;
         output->written.batches += chunk->rows >= 0;
     }
-    uva_encoder_part_release(&chunk->part);
+    uva_part_release(&chunk->part);
     free(chunk);
     if (code < 0)
         output_fail(output, -code);
@@ -341,27 +341,26 @@ int uva__output_write(struct uva__output *output, const void *data, size_t size)
     return 0;
 }
 
-int uva__output_write_part(struct uva__output *output,
-                           struct uva_encoder_part *part)
+int uva__output_write_part(struct uva__output *output, struct uva_part *part)
 {
     struct uva__output_chunk *chunk;
 
     if (part->count == 0) {
         output->written.rows += part->rows < 0 ? 0 : part->rows;
         output->written.batches += part->rows >= 0;
-        uva_encoder_part_release(part);
+        uva_part_release(part);
         return 0;
     }
     chunk = chunk_new(output, part->count, 0);
     if (chunk == NULL) {
-        uva_encoder_part_release(part);
+        uva_part_release(part);
         return ENOMEM;
     }
     chunk->size = (size_t)part->bytes;
     chunk->rows = part->rows;
     memcpy(chunk->rest, part->buffers, part->count * sizeof(*part->buffers));
     chunk->part = *part;
-    *part = (struct uva_encoder_part){0};
+    *part = (struct uva_part){0};
     chunk_queue(chunk);
     return 0;
 }

@@ -91,7 +91,7 @@ UVA_MUST_CHECK int uva__output_write(struct uva__output *output,
 /* Appends a part, which it takes in every case. Returns as uva__output_write().
  * Thread: loop. */
 UVA_MUST_CHECK int uva__output_write_part(struct uva__output *output,
-                                          struct uva_encoder_part *part);
+                                          struct uva_part *part);
 
 /* Returns whether enough bytes are queued. If so, on_writable will be called.
  * Thread: loop. */

@@ -147,8 +147,8 @@ static int query_on_schema(void *ctx, const struct uva_stream_info *info)
 static int query_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct query *q = ctx;
-    struct uva_encoder_part part;
-    int code = uva_encoder_part_take(&batch->data, &part);
+    struct uva_part part;
+    int code = uva_part_take(&batch->data, &part);
 
     if (code != 0)
         return code;

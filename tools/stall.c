@@ -100,7 +100,7 @@ static int sync_error(struct run *run, int code, const char *what)
 
 static int sync_open(struct run *run)
 {
-    struct uva_encoder_part header = {0};
+    struct uva_part header = {0};
     struct ArrowSchema schema;
     int code = uva__blocking_query_open(&run->session, run->options, &run->rows,
                                         &run->error);
@@ -114,7 +114,7 @@ static int sync_open(struct run *run)
     schema.release(&schema);
     if (code == 0 && uva_encoder_begin(run->encoder, &header) != 0)
         code = uva_error_set(&run->error, ENOMEM, "out of memory");
-    uva_encoder_part_release(&header);
+    uva_part_release(&header);
     return code;
 }
 
@@ -123,7 +123,7 @@ static int sync_step(struct run *run, bool *more)
 {
     struct ArrowArray array = {0};
     struct ArrowDeviceArray batch;
-    struct uva_encoder_part part = {0};
+    struct uva_part part = {0};
     int64_t rows;
     int code = run->rows.get_next(&run->rows, &array);
 
@@ -136,7 +136,7 @@ static int sync_step(struct run *run, bool *more)
     uva_array_from_cpu(&array, &batch);
     code = uva_encoder_batch(run->encoder, &batch, &part, &run->error);
     run_count(run, rows, (size_t)part.bytes);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     uva_array_release(&batch);
     return code;
 }
@@ -182,14 +182,14 @@ static void sync_run(struct run *run)
 
 static int async_on_batch(void *ctx, struct uva_batch *batch)
 {
-    struct uva_encoder_part part;
-    const int code = uva_encoder_part_take(&batch->data, &part);
+    struct uva_part part;
+    const int code = uva_part_take(&batch->data, &part);
 
     if (code != 0)
         return code;
     if (part.rows >= 0)
         run_count(ctx, part.rows, (size_t)part.bytes);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     return 0;
 }
 

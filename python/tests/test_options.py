@@ -60,7 +60,7 @@ MEMBERS = {
         "batches": (uvarrow.stream, "window"),
         "refill": No("half of the window"),
         "bytes": (uvarrow.stream, "max_bytes")},
-    "blocking_source": {
+    "arrow_source": {
         "open": (uvarrow.stream, "source"),
         "open_device": (uvarrow.stream, "source"),
         "interrupt": (uvarrow.stream, "interrupt"),
@@ -69,7 +69,7 @@ MEMBERS = {
         "window": (uvarrow.stream, "window"),
         "on_loop": LOOP,
         "metadata": No("an object with __arrow_c_stream__ has none"),
-        "turns": No("the pool's; a semaphore does that in Python"),
+        "permits": No("the pool's; a semaphore does that in Python"),
         "needed": OURS, "frees_late": OURS,
         "busy_ms": No("the queries of a pool have it")},
     "push_source": {

@@ -23,8 +23,8 @@
 #include <string.h>
 
 #include "adbc/nulls.h"
-#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 
 struct uva__bound {
     struct ArrowArrayStream rows;     /* owns: the caller's, until a cancel */
@@ -389,20 +389,20 @@ static void detached_wrap(struct uva__bound *b, struct ArrowArrayStream *reader)
 }
 
 /* Starts a stream of `rows`, which it takes, and gives a reader of it in their
- * place. It never waits for a turn, which other sources might hold. */
+ * place. It never waits for a permit, which other sources might hold. */
 static int bound_start(struct uva__bound *b, struct uva_runtime *runtime,
                        struct ArrowArrayStream *rows, struct uva_error *error)
 {
     static const struct uva_window window = {.batches = 2};
-    struct uva_blocking_source source = {.window = window};
+    struct uva_arrow_source source = {.window = window};
     struct uva_stream *stream;
-    int code = uva_turns_new(runtime, 1, 0, &source.turns, error);
+    int code = uva_permits_new(runtime, 1, 0, &source.permits, error);
 
     if (code != 0)
         return code;
-    stream = uva_stream_from_blocking_cpu(runtime, rows, &source);
-    uva_turns_release(source.turns);
-    code = uva_stream_to_blocking_cpu(stream, &window, rows, error);
+    stream = uva_stream_from_arrow_stream(runtime, rows, &source);
+    uva_permits_release(source.permits);
+    code = uva_stream_to_arrow_stream(stream, &window, rows, error);
     if (code != 0) {
         uva_stream_release(stream);
         return code;

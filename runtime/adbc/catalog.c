@@ -2,8 +2,8 @@
 /* The results of a connection without a statement: its objects, the schema of a
  * table, a partition of a result.
  *
- * Happy path:  (its turn) -> a connection -> the call -> the rows -> the
- *              connection is put back -> the turn ends.
+ * Happy path:  (a permit) -> a connection -> the call -> the rows -> the
+ *              connection is put back -> the permit is free.
  *
  * Failures: each step; then, and after a cancel, the connection is closed. */
 #define _GNU_SOURCE

@@ -14,9 +14,9 @@ enum uva__connection_state {
     UVA__CONNECTION_IDLE,       /* free */
     UVA__CONNECTION_USED,       /* a query has it */
     UVA__CONNECTION_CANCELLED,  /* so, too, and was cancelled */
-    UVA__CONNECTION_ENDING,     /* after its query, and in the turn of that */
+    UVA__CONNECTION_ENDING,     /* after its query, and with its permit */
     UVA__CONNECTION_CLOSING,    /* another worker closes it */
-    UVA__CONNECTION_STUCK,      /* written off, and its query has its turn */
+    UVA__CONNECTION_STUCK,      /* written off, and its query has its permit */
     UVA__CONNECTION_LEFT,       /* written off, and no one waits for it */
     UVA__CONNECTION_STATES
 };

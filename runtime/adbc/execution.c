@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "adbc/fixed.h"
-#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 
 /* ---- the driver's stream, with the driver's errors ---------------------- */
 
@@ -320,22 +320,22 @@ static void execution_free(void *ctx)
 struct uva_stream *uva__execution_stream(struct uva__execution *e,
                                          struct uva_runtime *runtime,
                                          const struct uva_window *window,
-                                         struct uva_turns *turns)
+                                         struct uva_permits *permits)
 {
     atomic_init(&e->may_cancel, UVA__MAY_CANCEL_NOT);
     atomic_init(&e->is_cancelled, false);
-    return uva_stream_from_blocking_cpu(
+    return uva_stream_from_arrow_stream(
         runtime, NULL,
-        &(struct uva_blocking_source){.open = execution_open,
-                                      .interrupt = execution_interrupt,
-                                      .metadata = execution_metadata,
-                                      .free_ctx = execution_free,
-                                      .frees_late = e->ops->settle != NULL,
-                                      .ctx = e,
-                                      .turns = turns,
-                                      .needed = execution_needed,
-                                      .busy_ms = e->busy_ms,
-                                      .window = *window});
+        &(struct uva_arrow_source){.open = execution_open,
+                                   .interrupt = execution_interrupt,
+                                   .metadata = execution_metadata,
+                                   .free_ctx = execution_free,
+                                   .frees_late = e->ops->settle != NULL,
+                                   .ctx = e,
+                                   .permits = permits,
+                                   .needed = execution_needed,
+                                   .busy_ms = e->busy_ms,
+                                   .window = *window});
 }
 
 struct uva_stream *uva__execution_fail(struct uva_runtime *runtime, int code,

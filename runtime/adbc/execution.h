@@ -77,10 +77,9 @@ struct uva__execution {
 
 /* Creates a stream of `execution`, which is cleared but for its ops, and takes
  * it: frees it on failure. Returns the stream, never NULL. Thread: any. */
-UVA_MUST_CHECK struct uva_stream *
-uva__execution_stream(struct uva__execution *execution,
-                      struct uva_runtime *runtime,
-                      const struct uva_window *window, struct uva_turns *turns);
+UVA_MUST_CHECK struct uva_stream *uva__execution_stream(
+    struct uva__execution *execution, struct uva_runtime *runtime,
+    const struct uva_window *window, struct uva_permits *permits);
 
 /* Sets the metadata of the stream, which are at most 64 bytes. Thread: a
  * worker, before its rows. */

@@ -28,10 +28,10 @@ struct uva__used {
 };
 
 struct uva__handle_ops {
-    /* the runtime, and the turns that streams of queries take: borrow. Thread:
-     * any, where it is not stated */
+    /* the runtime, and the permits that streams of queries take: borrow.
+     * Thread: any, where it is not stated */
     struct uva_runtime *(*runtime)(const struct uva_adbc_pool *pool);
-    struct uva_turns *(*turns)(const struct uva_adbc_pool *pool);
+    struct uva_permits *(*permits)(const struct uva_adbc_pool *pool);
     /* how many connections there are at most */
     int32_t (*connections)(const struct uva_adbc_pool *pool);
     /* the longest wait of a query. Of a pool alone */

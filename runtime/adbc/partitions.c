@@ -6,9 +6,9 @@
 #include "adbc/fixed.h"
 #include "adbc/handle.h"
 #include "adbc/nulls.h"
-#include "uvarrow/adapters.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 #include "uvarrow/stages.h"
 
 /* A live schema has a release. */
@@ -88,11 +88,11 @@ static struct uva_stream *partition_stream(struct uva_adbc_pool *pool,
 /* A result of no partitions. */
 static struct uva_stream *empty_stream(struct uva_runtime *runtime)
 {
-    const struct uva_blocking_source options = {.on_loop = true};
+    const struct uva_arrow_source options = {.on_loop = true};
     struct ArrowArrayStream nothing;
 
     uva__fixed_nothing(&nothing);
-    return uva_stream_from_blocking_cpu(runtime, &nothing, &options);
+    return uva_stream_from_arrow_stream(runtime, &nothing, &options);
 }
 
 struct uva_stream *uva_stream_from_partitions(struct uva_adbc_pool *pool,

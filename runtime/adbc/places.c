@@ -44,7 +44,7 @@ bool uva__places_have_room(const struct uva__places *p)
     return all < p->connections + places_replaced(p);
 }
 
-int32_t uva__places_turns(const struct uva__places *p)
+int32_t uva__places_permits(const struct uva__places *p)
 {
     return p->connections + places_replaced(p) -
            p->counts[UVA__CONNECTION_LEFT];

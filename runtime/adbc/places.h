@@ -33,9 +33,9 @@ struct uva__places {
 /* Whether there is a place for one more. */
 bool uva__places_have_room(const struct uva__places *places);
 
-/* How many queries may have their turn: as many as there are places, and
- * queries that keep their turn though another has their place. */
-int32_t uva__places_turns(const struct uva__places *places);
+/* How many queries may have a permit: as many as there are places, and
+ * queries that keep their permit though another has their place. */
+int32_t uva__places_permits(const struct uva__places *places);
 
 /* How many connections are written off. */
 int32_t uva__places_written_off(const struct uva__places *places);

@@ -18,8 +18,9 @@
  * On release:  idle connections are closed by a worker, others when they are
  *              put back; the last reference closes the databases.
  *
- * A query that has its turn finds an idle connection or room for a new one, or
- * waits until one was closed: connections that are being closed count, too. */
+ * A query that has its permit finds an idle connection or room for a new one,
+ * or waits until one was closed: connections that are being closed count, too.
+ */
 #define _GNU_SOURCE
 #include "adbc/pool.h"
 
@@ -31,7 +32,7 @@
 #include "adbc/pairs.h"
 #include "adbc/read_only.h"
 #include "adbc/uri.h"
-#include "uvarrow/adapters.h"
+#include "uvarrow/sources.h"
 
 enum {
     CONNECTIONS = 8,
@@ -75,9 +76,9 @@ static struct uva_runtime *pool_runtime(const struct uva_adbc_pool *pool)
     return pool->runtime;
 }
 
-static struct uva_turns *pool_turns(const struct uva_adbc_pool *pool)
+static struct uva_permits *pool_permits(const struct uva_adbc_pool *pool)
 {
-    return pool->turns;
+    return pool->permits;
 }
 
 static int32_t pool_connections(const struct uva_adbc_pool *pool)
@@ -124,7 +125,7 @@ static void pool_unhold(struct uva_adbc_pool *pool)
     uv_cond_destroy(&pool->wakes);
     uv_cond_destroy(&pool->changed);
     uv_mutex_destroy(&pool->lock);
-    uva_turns_release(pool->turns);
+    uva_permits_release(pool->permits);
     uva_runtime_release(pool->runtime);
     free(pool->driver_name);
     free(pool->entrypoint);
@@ -186,7 +187,7 @@ static void pool_get_stats(const struct uva_adbc_pool *pool,
 
 static const struct uva__handle_ops pool_ops = {
     .runtime = pool_runtime,
-    .turns = pool_turns,
+    .permits = pool_permits,
     .connections = pool_connections,
     .wait_ms = pool_wait_ms,
     .batch_bytes = pool_batch_bytes,
@@ -260,7 +261,7 @@ static void pool_limit(struct uva_adbc_pool *pool,
         (int32_t)limit_of(o->stuck_connections, p->connections);
     p->idle_ns = (uint64_t)limit_of(o->idle_ms, IDLE_MS) * MS;
     p->max_age_ns = (uint64_t)limit_of(o->max_age_ms, MAX_AGE_MS) * MS;
-    pool->locked.turns = p->connections;
+    pool->locked.permits = p->connections;
     pool->connect_ms = limit_of(o->connect_ms, CONNECT_MS);
     pool->lock_ms = o->lock_ms;
     pool->batch_bytes = limit_of(o->batch_bytes, BATCH_BYTES);
@@ -269,17 +270,18 @@ static void pool_limit(struct uva_adbc_pool *pool,
         pool->wait_ms = WAIT_MAX_MS;
 }
 
-static int pool_make_turns(struct uva_adbc_pool *pool, struct uva_error *error)
+static int pool_make_permits(struct uva_adbc_pool *pool,
+                             struct uva_error *error)
 {
     const int32_t connections = pool->locked.places.connections;
-    const int code = uva_turns_new(pool->runtime, connections, pool->wait_ms,
-                                   &pool->turns, error);
+    const int code = uva_permits_new(pool->runtime, connections, pool->wait_ms,
+                                     &pool->permits, error);
     char text[80];
 
     if (code != 0)
         return code;
     (void)snprintf(text, sizeof(text), FULL, (int)connections);
-    uva_turns_explain(pool->turns, text);
+    uva_permits_explain(pool->permits, text);
     return 0;
 }
 
@@ -309,7 +311,7 @@ static int pool_fill(struct uva_adbc_pool *pool,
     pool_limit(pool, o);
     pool->keeps_session = o->keeps_session;
     pool->locked.known = uva__known_named(pool->driver_name);
-    return pool_make_turns(pool, error);
+    return pool_make_permits(pool, error);
 }
 
 static int pool_init_lock(struct uva_adbc_pool *pool)

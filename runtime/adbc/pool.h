@@ -27,7 +27,7 @@ struct unknown {
 struct uva_adbc_pool {
     const struct uva__handle_ops *ops; /* static, first: see adbc/handle.h */
     struct uva_runtime *runtime;       /* counts */
-    struct uva_turns *turns;           /* counts: one for each connection */
+    struct uva_permits *permits;       /* counts: one for each connection */
     char *driver_name;                 /* owns */
     char *entrypoint;                  /* owns; NULL: guessed */
     char **options;                    /* owns: of the database */
@@ -54,17 +54,17 @@ struct uva_adbc_pool {
         uint64_t keeper_due_ns;                /* when the keeper looks again */
         int64_t queries;  /* that got a connection, so far */
         int64_t waiting;  /* queries, for a connection */
-        int32_t turns;    /* that there are */
-        bool is_resizing; /* a thread changes the turns */
+        int32_t permits;  /* that there are */
+        bool is_resizing; /* a thread changes the permits */
         bool has_keeper;
     } locked;
 };
 
 /* ---- pool_keeper.c ------------------------------------------------------- */
 
-/* Has the turns follow the places. Without the lock: it wakes the loop, which
+/* Has the permits follow the places. Without the lock: it wakes the loop, which
  * may be a call of the program. */
-void uva__pool_turns_follow(struct uva_adbc_pool *pool);
+void uva__pool_permits_follow(struct uva_adbc_pool *pool);
 
 /* Closes a connection: its place is free, and so is its database if it was
  * retired. Without the lock, on a worker. */

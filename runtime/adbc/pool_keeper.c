@@ -8,18 +8,18 @@
 
 #include "adbc/execution.h"
 
-void uva__pool_turns_follow(struct uva_adbc_pool *pool)
+void uva__pool_permits_follow(struct uva_adbc_pool *pool)
 {
-    int32_t turns;
+    int32_t permits;
 
     uv_mutex_lock(&pool->lock);
     while (!pool->locked.is_resizing &&
-           (turns = uva__places_turns(&pool->locked.places)) !=
-               pool->locked.turns) {
-        pool->locked.turns = turns;
+           (permits = uva__places_permits(&pool->locked.places)) !=
+               pool->locked.permits) {
+        pool->locked.permits = permits;
         pool->locked.is_resizing = true;
         uv_mutex_unlock(&pool->lock);
-        (void)uva_turns_resize(pool->turns, turns);
+        (void)uva_permits_resize(pool->permits, permits);
         uv_mutex_lock(&pool->lock);
         pool->locked.is_resizing = false;
     }
@@ -40,7 +40,7 @@ void uva__pool_drop(struct uva_adbc_pool *pool, struct uva__connection *c)
     uva__adbc_failure_fini(&c->failure);
     free(c);
     uva__pool_databases_sweep(pool);
-    uva__pool_turns_follow(pool);
+    uva__pool_permits_follow(pool);
 }
 
 static void connection_drop_on_worker(void *ctx)
@@ -107,7 +107,7 @@ static void keeper_run(void *ctx)
         if (first != NULL && due_ns <= now_ns) {
             keeper_end_locked(first);
             uv_mutex_unlock(&pool->lock);
-            uva__pool_turns_follow(pool);
+            uva__pool_permits_follow(pool);
             uv_mutex_lock(&pool->lock);
             continue;
         }

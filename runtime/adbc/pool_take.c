@@ -21,8 +21,7 @@
 #include "adbc/read_only.h"
 #include "adbc/reset.h"
 
-/* ---- connecting, on a separate worker -------------------------------------
- */
+/* ---- connecting, on a separate worker ------------------------------------ */
 
 /* The calls of the driver. */
 static int connect_call(struct uva_adbc_pool *pool, struct uva__connection *c)
@@ -270,7 +269,7 @@ static int connection_take(struct uva_adbc_pool *pool, const struct wait *wait,
     if (c != NULL)
         uva__pool_drop(pool, c);
     else if (code != 0)
-        uva__pool_turns_follow(pool);
+        uva__pool_permits_follow(pool);
     return code;
 }
 

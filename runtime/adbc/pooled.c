@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection is taken when the turn of the stream has come, and put back when
+/* A connection is taken when the stream has a permit, and put back when
  * its result was released: before the stream ends, or after that if its session
- * must be reset first, for which only the query waits that needs the turn. */
+ * must be reset first, for which only the query waits that needs the permit. */
 #include "adbc/pooled.h"
 
 #include "adbc/read_only.h"
@@ -173,5 +173,5 @@ struct uva_stream *uva__pooled_stream(struct uva__pooled *p,
 {
     return uva__execution_stream(&p->execution,
                                  uva__handle(p->pool)->runtime(p->pool), window,
-                                 uva__handle(p->pool)->turns(p->pool));
+                                 uva__handle(p->pool)->permits(p->pool));
 }

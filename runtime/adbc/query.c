@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries of a pool.
  *
- * Happy path:  (its turn) -> a connection -> a statement with options, query
+ * Happy path:  (a permit) -> a connection -> a statement with options, query
  *              and parameters -> (a transaction) -> executed -> the rows ->
  *              (committed) -> the statement is released -> the connection is
- *              put back -> the turn ends.
+ *              put back -> the permit is free.
  *
  * Failures: each step; then, and after a cancel, the connection is closed,
  * which undoes a transaction. */

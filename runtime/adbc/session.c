@@ -3,7 +3,7 @@
  *
  * Happy path:  the first query takes a connection of the pool, and sets the
  *              options of the session -> queries, one after the other, as there
- *              is one turn for them -> a commit, or a roll-back -> ... -> the
+ *              is one permit for them -> a commit, or a roll-back -> ... -> the
  *              last reference rolls back and puts the connection back.
  *
  * Failures:    a query: the transaction goes on, or not, as the database has
@@ -12,26 +12,26 @@
  * On cancel:   of a query that had begun: how far it came is not known. The
  *              session is lost, and so is its connection.
  *
- * The turn of the session passes from one execution to the next by the loop, so
- * that no lock is needed. */
+ * The permit of the session passes from one execution to the next by the loop,
+ * so that no lock is needed. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "adbc/pairs.h"
 #include "adbc/pooled.h"
-#include "uvarrow/adapters.h"
+#include "uvarrow/sources.h"
 
 struct session {
     const struct uva__handle_ops *ops; /* static, first */
     struct uva_adbc_pool *outer;       /* counts */
-    struct uva_turns *turns;           /* counts: one turn, within the pool's */
-    char **options;                    /* owns: of the connection */
-    bool autocommits;                  /* unless SQL begins a transaction */
-    atomic_long refs;                  /* the user, and executions */
-    atomic_long endings;               /* were made, and have not run */
-    atomic_bool is_released;           /* by the user */
+    struct uva_permits *permits; /* counts: one permit, within the pool's */
+    char **options;              /* owns: of the connection */
+    bool autocommits;            /* unless SQL begins a transaction */
+    atomic_long refs;            /* the user, and executions */
+    atomic_long endings;         /* were made, and have not run */
+    atomic_bool is_released;     /* by the user */
 
-    /* of the execution that has the turn, and of the end */
+    /* of the execution that has the permit, and of the end */
     struct uva__connection *connection; /* owns; NULL: not taken */
     bool is_begun;   /* with `autocommits`, by SQL: in a transaction */
     bool has_failed; /* a query has, in this transaction */
@@ -250,9 +250,9 @@ static struct uva_runtime *session_runtime(const struct uva_adbc_pool *pool)
     return uva__handle(s->outer)->runtime(s->outer);
 }
 
-static struct uva_turns *session_turns(const struct uva_adbc_pool *pool)
+static struct uva_permits *session_permits(const struct uva_adbc_pool *pool)
 {
-    return session_seen(pool)->turns;
+    return session_seen(pool)->permits;
 }
 
 static int32_t session_connections(const struct uva_adbc_pool *pool)
@@ -330,7 +330,7 @@ static void session_acquire(struct uva_adbc_pool *pool)
 
 static void session_free(struct session *s)
 {
-    uva_turns_release(s->turns);
+    uva_permits_release(s->permits);
     uva__handle(s->outer)->unref(s->outer);
     free(s->options);
     free(s);
@@ -366,7 +366,7 @@ static void session_release(struct uva_adbc_pool *pool)
 
 static const struct uva__handle_ops session_ops = {
     .runtime = session_runtime,
-    .turns = session_turns,
+    .permits = session_permits,
     .connections = session_connections,
     .batch_bytes = session_batch_bytes,
     .autocommits = session_autocommits,
@@ -425,16 +425,17 @@ int uva_adbc_pool_session(struct uva_adbc_pool *pool,
     if (s == NULL || s->options == NULL)
         (void)uva_error_set(error, code, "no memory for a session");
     else
-        code = uva_turns_within(uva__handle(pool)->turns(pool), 1,
-                                uva__handle(pool)->wait_ms(pool), &s->turns,
-                                error);
+        code = uva_permits_within(uva__handle(pool)->permits(pool), 1,
+                                  uva__handle(pool)->wait_ms(pool), &s->permits,
+                                  error);
     if (code != 0) {
         if (s != NULL)
             free(s->options);
         free(s);
         return code;
     }
-    uva_turns_explain(s->turns, "another query of the session is not finished");
+    uva_permits_explain(s->permits,
+                        "another query of the session is not finished");
     s->ops = &session_ops;
     s->outer = pool;
     uva__handle(pool)->acquire(pool);

@@ -67,7 +67,7 @@ void uva__jobs_fini(struct uva__jobs *jobs)
         uva__pool_class_wake_locked(workers, lane);
     }
     uva__lock_drop(&workers->locked.lock);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 
 /* ---- making sure of a thread -------------------------------------------- */

@@ -876,7 +876,7 @@ static void pool_finish(struct uva_workers *workers)
         pool_destroy(workers);
 }
 
-void uva_workers_free(struct uva_workers *workers)
+void uva_workers_release(struct uva_workers *workers)
 {
     bool ends;
 

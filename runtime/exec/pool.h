@@ -114,7 +114,7 @@ struct uva_workers {
     } locked;
 };
 
-/* Adds an owner; uva_workers_free() takes it away. EPERM in a forked child.
+/* Adds an owner; uva_workers_release() takes it away. EPERM in a forked child.
  * Thread: any. */
 UVA_MUST_CHECK int uva__pool_acquire(struct uva_workers *workers);
 

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "io/encoder.h"
-#include "io/encoder_part.h"
+#include "io/part.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
@@ -35,7 +35,7 @@ struct encode_stage {
 
 /* The carrier of a part; borrowed by the array's struct. */
 struct encoded_part {
-    struct uva_encoder_part part;   /* owns */
+    struct uva_part part;           /* owns */
     const void *buffers[1];         /* this struct */
     const void *column_buffers[2];  /* of text: its bytes */
     struct ArrowArray column;       /* released with the root */
@@ -61,7 +61,7 @@ static void encode_release(struct ArrowArray *array)
 
     if (encoded->column.release != NULL)
         encoded->column.release(&encoded->column);
-    uva_encoder_part_release(&encoded->part);
+    uva_part_release(&encoded->part);
     free(encoded);
     array->release = NULL;
 }
@@ -79,13 +79,13 @@ static int encode_no_memory(struct uva_error *error)
 }
 
 /* Makes an array that carries `part`, which it takes in every case. */
-static struct encoded_part *encode_make(struct uva_encoder_part *part,
+static struct encoded_part *encode_make(struct uva_part *part,
                                         struct ArrowDeviceArray *out)
 {
     struct encoded_part *encoded = calloc(1, sizeof(*encoded));
 
     if (encoded == NULL) {
-        uva_encoder_part_release(part);
+        uva_part_release(part);
         return NULL;
     }
     encoded->part = *part;
@@ -105,7 +105,7 @@ static struct encoded_part *encode_make(struct uva_encoder_part *part,
 static void encode_add_column(struct encoded_part *encoded,
                               struct ArrowArray *array)
 {
-    const struct uva_encoder_part *part = &encoded->part;
+    const struct uva_part *part = &encoded->part;
 
     assert(part->count <= 1);
     encoded->column_buffers[1] =
@@ -120,8 +120,8 @@ static void encode_add_column(struct encoded_part *encoded,
 }
 
 /* Passes on a part, which it takes. Returns as the emitter does. */
-static int encode_emit(struct uva_encoder_part *part, uva_emit_fn *emit,
-                       void *emitter, struct uva_error *error)
+static int encode_emit(struct uva_part *part, uva_emit_fn *emit, void *emitter,
+                       struct uva_error *error)
 {
     struct uva_batch out = {0};
 
@@ -135,7 +135,7 @@ static int encode_emit(struct uva_encoder_part *part, uva_emit_fn *emit,
 static int encode_begin(struct encode_stage *stage, uva_emit_fn *emit,
                         void *emitter, struct uva_error *error)
 {
-    struct uva_encoder_part part;
+    struct uva_part part;
 
     if (stage->has_begun)
         return 0;
@@ -164,7 +164,7 @@ static int encode_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                         void *emitter, struct uva_error *error)
 {
     struct encode_stage *stage = ctx;
-    struct uva_encoder_part part;
+    struct uva_part part;
     int code = encode_begin(stage, emit, emitter, error);
 
     if (code != 0) /* EAGAIN too: this is called again with the batch */
@@ -179,7 +179,7 @@ static int encode_finish(void *ctx, uva_emit_fn *emit, void *emitter,
                          struct uva_error *error)
 {
     struct encode_stage *stage = ctx;
-    struct uva_encoder_part part;
+    struct uva_part part;
     int code = encode_begin(stage, emit, emitter, error);
 
     if (code != 0)
@@ -199,7 +199,7 @@ static void encode_release_shape(struct ArrowSchema *schema)
 }
 
 /* Makes the schema of encoded text, with the bytes of `first`. */
-static int encode_make_shape(const struct uva_encoder_part *first,
+static int encode_make_shape(const struct uva_part *first,
                              struct ArrowSchema *out)
 {
     const size_t size = (size_t)first->bytes;
@@ -225,7 +225,7 @@ static int encode_text_schema(void *ctx, const struct ArrowSchema *in,
                               struct ArrowSchema *out, struct uva_error *error)
 {
     struct encode_stage *stage = ctx;
-    struct uva_encoder_part first = {0};
+    struct uva_part first = {0};
     int code = uva_encoder_new(in, &stage->options, &stage->encoder, error);
 
     if (code != 0)
@@ -233,7 +233,7 @@ static int encode_text_schema(void *ctx, const struct ArrowSchema *in,
     code = uva_encoder_begin(stage->encoder, &first);
     if (code == 0)
         code = encode_make_shape(&first, out);
-    uva_encoder_part_release(&first);
+    uva_part_release(&first);
     return code == 0 ? 0 : encode_no_memory(error);
 }
 
@@ -242,7 +242,7 @@ static int encode_text_batch(void *ctx, struct uva_batch *in,
                              struct uva_error *error)
 {
     struct encode_stage *stage = ctx;
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct encoded_part *encoded;
     int code = uva_encoder_batch(stage->encoder, &in->data, &part, error);
 
@@ -273,16 +273,16 @@ static int names_schema(void *ctx, const struct ArrowSchema *in,
 /* Makes an array that carries the line. */
 static int names_make(const char *line, struct ArrowDeviceArray *out)
 {
-    struct uva__encoder_part_draft draft = {0};
-    struct uva_encoder_part part;
+    struct uva__part_draft draft = {0};
+    struct uva_part part;
     struct encoded_part *encoded = NULL;
 
-    if (uva__encoder_part_copy(&draft, line, (int64_t)strlen(line)) &&
-        uva__encoder_part_finish(&draft, NULL, &part) == 0) {
+    if (uva__part_copy(&draft, line, (int64_t)strlen(line)) &&
+        uva__part_finish(&draft, NULL, &part) == 0) {
         part.rows = -1;
         encoded = encode_make(&part, out);
     }
-    uva__encoder_part_fini(&draft);
+    uva__part_fini(&draft);
     if (encoded == NULL)
         return ENOMEM;
     encode_add_column(encoded, &out->array);
@@ -421,16 +421,15 @@ static const struct encoded_part *encode_carried(const struct ArrowArray *array)
                : NULL;
 }
 
-int uva_encoder_part_take(struct ArrowDeviceArray *array,
-                          struct uva_encoder_part *out)
+int uva_part_take(struct ArrowDeviceArray *array, struct uva_part *out)
 {
     const struct encoded_part *encoded = encode_carried(&array->array);
-    struct uva__encoder_part_draft none = {0};
+    struct uva__part_draft none = {0};
     void *owner;
 
     if (encoded == NULL)
         return EINVAL;
-    if (uva__encoder_part_finish(&none, array, out) != 0)
+    if (uva__part_finish(&none, array, out) != 0)
         return ENOMEM;
     owner = out->owner;
     *out = encoded->part;

@@ -56,7 +56,7 @@ int uva_encoder_new(const struct ArrowSchema *schema,
                : uva__ipc_encoder_new(schema, write, out, error);
 }
 
-int uva_encoder_begin(struct uva_encoder *encoder, struct uva_encoder_part *out)
+int uva_encoder_begin(struct uva_encoder *encoder, struct uva_part *out)
 {
     int code;
 
@@ -94,8 +94,8 @@ static int encoder_check_batch(const struct uva_encoder *encoder,
 }
 
 int uva_encoder_batch(struct uva_encoder *encoder,
-                      struct ArrowDeviceArray *batch,
-                      struct uva_encoder_part *out, struct uva_error *error)
+                      struct ArrowDeviceArray *batch, struct uva_part *out,
+                      struct uva_error *error)
 {
     int code = encoder_check_batch(encoder, batch, error);
     int64_t rows;
@@ -109,7 +109,7 @@ int uva_encoder_batch(struct uva_encoder *encoder,
     return code;
 }
 
-int uva_encoder_end(struct uva_encoder *encoder, struct uva_encoder_part *out)
+int uva_encoder_end(struct uva_encoder *encoder, struct uva_part *out)
 {
     int code;
 

@@ -9,10 +9,10 @@
 /* The functions of a format; see the public calls. Each is called in the right
  * order, and has no effect unless it returns 0. */
 struct uva__encoder_ops {
-    int (*begin)(struct uva_encoder *encoder, struct uva_encoder_part *out);
+    int (*begin)(struct uva_encoder *encoder, struct uva_part *out);
     int (*batch)(struct uva_encoder *encoder, struct ArrowDeviceArray *batch,
-                 struct uva_encoder_part *out, struct uva_error *error);
-    int (*end)(struct uva_encoder *encoder, struct uva_encoder_part *out);
+                 struct uva_part *out, struct uva_error *error);
+    int (*end)(struct uva_encoder *encoder, struct uva_part *out);
     void (*free)(struct uva_encoder *encoder);
 };
 

@@ -21,6 +21,7 @@
 #include "io/ipc_decoder.h"
 #include "io/ipc_source.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 
 enum { TRAILER = 10, MAGIC = 6, FIRST_PLACE = 8 };
 

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "io/encoder.h"
-#include "io/encoder_part.h"
 #include "io/ipc_compress.h"
 #include "io/ipc_dictionary.h"
 #include "io/ipc_write_header.h"
+#include "io/part.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
 
@@ -39,7 +39,7 @@ struct ipc_encoder {
     struct encoder_dictionary *dictionaries; /* owns: one each of the plan */
     struct uva__ipc_body body;               /* of the batch in work */
     struct uva__flatbuffer flat;             /* of the message in work */
-    struct uva__encoder_part_draft draft;    /* the part in work */
+    struct uva__part_draft draft;            /* the part in work */
     int64_t offset;                          /* bytes of finished parts */
     struct encoder_places dictionary_places; /* of a file */
     struct encoder_places batch_places;      /* of a file */
@@ -65,7 +65,7 @@ static void ipc_encoder_free(struct uva_encoder *base)
     free(encoder->dictionaries);
     free(encoder->dictionary_places.items);
     free(encoder->batch_places.items);
-    uva__encoder_part_fini(&encoder->draft);
+    uva__part_fini(&encoder->draft);
     uva__flatbuffer_fini(&encoder->flat);
     uva__ipc_body_fini(&encoder->body);
     uva__ipc_plan_fini(&encoder->plan);
@@ -76,11 +76,10 @@ static void ipc_encoder_free(struct uva_encoder *base)
 
 /* Ends a complete part: its dictionaries count as sent. */
 static int encoder_commit(struct ipc_encoder *encoder,
-                          struct ArrowDeviceArray *batch,
-                          struct uva_encoder_part *out)
+                          struct ArrowDeviceArray *batch, struct uva_part *out)
 {
     const int64_t bytes = encoder->draft.bytes;
-    const int code = uva__encoder_part_finish(&encoder->draft, batch, out);
+    const int code = uva__part_finish(&encoder->draft, batch, out);
 
     if (code != 0)
         return code;
@@ -101,7 +100,7 @@ static int encoder_commit(struct ipc_encoder *encoder,
 /* Drops a part that cannot be completed. */
 static void encoder_revert(struct ipc_encoder *encoder)
 {
-    uva__encoder_part_clear(&encoder->draft);
+    uva__part_clear(&encoder->draft);
     for (int32_t i = 0; i < encoder->plan.n_dictionaries; i++) {
         free(encoder->dictionaries[i].next);
         encoder->dictionaries[i].next = NULL;
@@ -117,8 +116,8 @@ static bool encoder_add_header(struct ipc_encoder *encoder)
     const struct uva__flatbuffer *flat = &encoder->flat;
 
     return !flat->failed &&
-           uva__encoder_part_copy(&encoder->draft, uva__flatbuffer_bytes(flat),
-                                  (int64_t)flat->used);
+           uva__part_copy(&encoder->draft, uva__flatbuffer_bytes(flat),
+                          (int64_t)flat->used);
 }
 
 /* ---- messages with a body ----------------------------------------------- */
@@ -141,14 +140,14 @@ static bool encoder_add_place(struct ipc_encoder *encoder,
 }
 
 /* Adds a buffer, the bytes in front of it, and the padding. */
-static bool encoder_add_buffer(struct uva__encoder_part_draft *draft,
+static bool encoder_add_buffer(struct uva__part_draft *draft,
                                const struct uva__ipc_buffer *buffer)
 {
     return (buffer->prefix == NULL ||
-            uva__encoder_part_borrow(draft, buffer->prefix, 8)) &&
-           uva__encoder_part_borrow(draft, buffer->data, buffer->size) &&
-           uva__encoder_part_borrow(draft, zeroes,
-                                    uva__ipc_message_padding(buffer->size));
+            uva__part_borrow(draft, buffer->prefix, 8)) &&
+           uva__part_borrow(draft, buffer->data, buffer->size) &&
+           uva__part_borrow(draft, zeroes,
+                            uva__ipc_message_padding(buffer->size));
 }
 
 /* Adds a message, and takes the blocks of `body`. `id`: see uva__ipc_message.
@@ -161,7 +160,7 @@ static int encoder_add_message(struct ipc_encoder *encoder,
         .dictionary = id, .is_delta = is_delta, .codec = encoder->codec};
     struct encoder_places *places =
         id < 0 ? &encoder->batch_places : &encoder->dictionary_places;
-    struct uva__encoder_part_draft *draft = &encoder->draft;
+    struct uva__part_draft *draft = &encoder->draft;
     int code = uva__ipc_compress_body(body, encoder->codec, error);
     int64_t size;
     bool complete;
@@ -175,7 +174,7 @@ static int encoder_add_message(struct ipc_encoder *encoder,
         complete = encoder_add_buffer(draft, &body->buffers[i]);
     if (!complete)
         return encoder_no_memory(error);
-    uva__encoder_part_take_blocks(draft, &body->blocks);
+    uva__part_take_blocks(draft, &body->blocks);
     return 0;
 }
 
@@ -275,16 +274,15 @@ static int encoder_add_uses(struct ipc_encoder *encoder,
 
 /* ---- the calls ---------------------------------------------------------- */
 
-static int ipc_encoder_begin(struct uva_encoder *base,
-                             struct uva_encoder_part *out)
+static int ipc_encoder_begin(struct uva_encoder *base, struct uva_part *out)
 {
     struct ipc_encoder *encoder = (struct ipc_encoder *)base;
     bool complete = true;
     int code;
 
     if (encoder->format == UVA_FORMAT_ARROW_FILE)
-        complete = uva__encoder_part_borrow(&encoder->draft, magic,
-                                            (int64_t)sizeof(magic));
+        complete =
+            uva__part_borrow(&encoder->draft, magic, (int64_t)sizeof(magic));
     uva__ipc_message_schema(&encoder->flat, &encoder->plan);
     complete = complete && encoder_add_header(encoder);
     code = complete ? encoder_commit(encoder, NULL, out) : ENOMEM;
@@ -295,8 +293,7 @@ static int ipc_encoder_begin(struct uva_encoder *base,
 
 static int ipc_encoder_batch(struct uva_encoder *base,
                              struct ArrowDeviceArray *batch,
-                             struct uva_encoder_part *out,
-                             struct uva_error *error)
+                             struct uva_part *out, struct uva_error *error)
 {
     struct ipc_encoder *encoder = (struct ipc_encoder *)base;
     struct uva__ipc_body *body = &encoder->body;
@@ -329,21 +326,18 @@ static bool encoder_add_footer(struct ipc_encoder *encoder)
     for (int i = 0; i < 4; i++)
         size[i] = (uint8_t)(flat->used >> (8 * i));
     return encoder_add_header(encoder) &&
-           uva__encoder_part_copy(&encoder->draft, size,
-                                  (int64_t)sizeof(size)) &&
-           uva__encoder_part_borrow(&encoder->draft, magic, 6);
+           uva__part_copy(&encoder->draft, size, (int64_t)sizeof(size)) &&
+           uva__part_borrow(&encoder->draft, magic, 6);
 }
 
-static int ipc_encoder_end(struct uva_encoder *base,
-                           struct uva_encoder_part *out)
+static int ipc_encoder_end(struct uva_encoder *base, struct uva_part *out)
 {
     static const char end[8] = {(char)0xff, (char)0xff, (char)0xff, (char)0xff};
     struct ipc_encoder *encoder = (struct ipc_encoder *)base;
     bool complete;
     int code;
 
-    complete =
-        uva__encoder_part_borrow(&encoder->draft, end, (int64_t)sizeof(end));
+    complete = uva__part_borrow(&encoder->draft, end, (int64_t)sizeof(end));
     if (encoder->format == UVA_FORMAT_ARROW_FILE)
         complete = complete && encoder_add_footer(encoder);
     code = complete ? encoder_commit(encoder, NULL, out) : ENOMEM;

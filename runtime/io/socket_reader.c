@@ -22,9 +22,9 @@
 #include "io/ipc_decoder.h"
 #include "io/ipc_source.h"
 #include "io/pushed_message.h"
-#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/runtime.h"
+#include "uvarrow/sources.h"
 #include "uvarrow/stages.h"
 
 /* Batches that wait after the transform. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "io/encoder.h"
-#include "io/encoder_part.h"
+#include "io/part.h"
 #include "io/text_value.h"
 #include "uvarrow/arrow.h"
 
@@ -153,26 +153,24 @@ static void text_write(struct text_encoder *encoder,
 
 /* Makes a part of the text, which it takes in every case. An empty text is an
  * empty part. */
-static int text_give(struct uva__text *text, struct uva_encoder_part *out)
+static int text_give(struct uva__text *text, struct uva_part *out)
 {
-    struct uva__encoder_part_draft draft = {0};
+    struct uva__part_draft draft = {0};
     bool complete = !text->failed;
 
-    *out = (struct uva_encoder_part){0};
+    *out = (struct uva_part){0};
     if (complete && text->size > 0) {
-        complete =
-            uva__encoder_part_take(&draft, text->data, (int64_t)text->size);
+        complete = uva__part_add(&draft, text->data, (int64_t)text->size);
         if (complete)
             text->data = NULL; /* the draft's */
-        complete = complete && uva__encoder_part_finish(&draft, NULL, out) == 0;
+        complete = complete && uva__part_finish(&draft, NULL, out) == 0;
     }
-    uva__encoder_part_fini(&draft);
+    uva__part_fini(&draft);
     uva__text_fini(text);
     return complete ? 0 : ENOMEM;
 }
 
-static int text_encoder_begin(struct uva_encoder *base,
-                              struct uva_encoder_part *out)
+static int text_encoder_begin(struct uva_encoder *base, struct uva_part *out)
 {
     const struct text_encoder *encoder = (struct text_encoder *)base;
     struct uva__text text = {0};
@@ -182,11 +180,10 @@ static int text_encoder_begin(struct uva_encoder *base,
     return text_give(&text, out);
 }
 
-static int text_encoder_end(struct uva_encoder *base,
-                            struct uva_encoder_part *out)
+static int text_encoder_end(struct uva_encoder *base, struct uva_part *out)
 {
     (void)base;
-    *out = (struct uva_encoder_part){0};
+    *out = (struct uva_part){0};
     return 0;
 }
 
@@ -206,8 +203,7 @@ static int text_check_rows(const struct ArrowArray *array,
 
 static int text_encoder_batch(struct uva_encoder *base,
                               struct ArrowDeviceArray *batch,
-                              struct uva_encoder_part *out,
-                              struct uva_error *error)
+                              struct uva_part *out, struct uva_error *error)
 {
     struct text_encoder *encoder = (struct text_encoder *)base;
     struct uva__text text = {0};
@@ -277,7 +273,7 @@ int uva__text_encoder_new(const struct ArrowSchema *schema,
         return text_no_memory(error);
     encoder->encoder.ops = &text_encoder_ops;
     encoder->is_json = is_json;
-    encoder->has_header = !is_json && !csv->no_header;
+    encoder->has_header = !is_json && !csv->rows_only;
     atomic_init(&encoder->bytes_hint, 0);
     csv_style_set(encoder, csv, null_size);
     code = text_read_schema(encoder, schema, error);

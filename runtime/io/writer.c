@@ -49,7 +49,7 @@ static void writer_op_free(struct uva__write_op *op)
 {
     struct uva__writer *w = op->writer;
 
-    uva_encoder_part_release(&op->part);
+    uva_part_release(&op->part);
     free(op);
     writer_release(w);
 }
@@ -64,7 +64,7 @@ static void writer_op_add(struct uva__write_op *op, const char *data,
 
 /* Adds the buffers of a part, framed as a chunk where that is wanted. */
 static void writer_op_fill(struct uva__write_op *op,
-                           const struct uva_encoder_part *part)
+                           const struct uva_part *part)
 {
     const bool is_chunk = op->writer->options.http_chunked;
     const unsigned first = is_chunk ? 1 : 0;
@@ -161,18 +161,18 @@ void uva__writer_written(struct uva__write_op *op, int code)
 /* Writes a part, and takes it. A part without bytes is left out: as a chunk, it
  * would be the last one. Returns 0, also if a write fails, since its cancel
  * ends the stream; or ENOMEM. */
-static int writer_write(struct uva__writer *w, struct uva_encoder_part *part)
+static int writer_write(struct uva__writer *w, struct uva_part *part)
 {
     struct uva__write_op *op;
     int code;
 
     if (part->bytes == 0) {
-        uva_encoder_part_release(part);
+        uva_part_release(part);
         return 0;
     }
     op = writer_op_new(w, part->count + 2);
     if (op == NULL) {
-        uva_encoder_part_release(part);
+        uva_part_release(part);
         return ENOMEM;
     }
     writer_op_fill(op, part);
@@ -186,9 +186,9 @@ static int writer_write(struct uva__writer *w, struct uva_encoder_part *part)
 static int writer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__writer *w = ctx;
-    struct uva_encoder_part part;
+    struct uva_part part;
     int64_t rows;
-    int code = uva_encoder_part_take(&batch->data, &part);
+    int code = uva_part_take(&batch->data, &part);
 
     if (code != 0)
         return code;

@@ -30,12 +30,12 @@ struct uva__write_op {
         uv_write_t socket;
         uv_fs_t file;
     } request;
-    struct uva__write_op *next;   /* of a file: the op after it */
-    struct uva_encoder_part part; /* owns; zeroes: the last chunk */
-    int64_t bytes;                /* of all buffers */
-    char head[24];                /* of a chunk */
-    unsigned count;               /* number of buffers */
-    uv_buf_t buffers[];           /* borrow from the part and the head */
+    struct uva__write_op *next; /* of a file: the op after it */
+    struct uva_part part;       /* owns; zeroes: the last chunk */
+    int64_t bytes;              /* of all buffers */
+    char head[24];              /* of a chunk */
+    unsigned count;             /* number of buffers */
+    uv_buf_t buffers[];         /* borrow from the part and the head */
 };
 
 /* A stream that is being written; the first member of each kind. */

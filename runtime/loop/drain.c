@@ -116,7 +116,7 @@ void uva__drain_init(struct uva_runtime *runtime)
 /* A second request only leaves again. The wake-up has the loop go on with a
  * close that has begun meanwhile. */
 int uva_runtime_drain(struct uva_runtime *runtime, int64_t deadline_ms,
-                      uva_closed_fn *fn, void *ctx)
+                      uva_call_fn *fn, void *ctx)
 {
     struct uva__rt *rt;
     int code;

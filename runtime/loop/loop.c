@@ -387,7 +387,7 @@ static int64_t grace_shorter(int64_t a, int64_t b)
 }
 
 int uva__close_request_set(struct uva__close_request *request, int64_t grace_ms,
-                           uva_closed_fn *fn, void *ctx)
+                           uva_call_fn *fn, void *ctx)
 {
     int code = 0;
 

@@ -24,7 +24,7 @@
 #include "base/memory.h"
 #include "loop/loop.h"
 
-struct uva_turns {
+struct uva_permits {
     struct uva__permits permits; /* the loop thread's alone */
     struct uva__timer timer;     /* for the first that waits */
     struct uva__rt *rt;          /* counts */
@@ -33,7 +33,7 @@ struct uva_turns {
     struct uva__atomic64 count;  /* the next limit of `permits` */
     int64_t wait_ms;             /* 0: without a limit */
     char text[96];               /* of errors; "": not set */
-    struct uva_turns
+    struct uva_permits
         *outer; /* counts; NULL: they are within no other permits */
     struct uva__permit hold; /* of the outer ones */
     bool has_left;           /* the last reference was dropped */
@@ -48,7 +48,7 @@ static struct uva__permit *permit_of(struct uva__link *link)
 
 /* Holds wait without a limit: the permits inside have one. NULL: no permit
  * waits with a limit. */
-static struct uva__permit *permits_first_due(const struct uva_turns *own)
+static struct uva__permit *permits_first_due(const struct uva_permits *own)
 {
     struct uva__link *link = own->permits.waiting.head;
 
@@ -58,7 +58,7 @@ static struct uva__permit *permits_first_due(const struct uva_turns *own)
 }
 
 /* Sets the timer for the first that waits. */
-static void permits_arm(struct uva_turns *own)
+static void permits_arm(struct uva_permits *own)
 {
     const struct uva__permit *first;
     uint64_t now_ns;
@@ -77,8 +77,7 @@ static void permits_arm(struct uva_turns *own)
                          : 0);
 }
 
-/* ---- permits ----------------------------------------------------------------
- */
+/* ---- permits ------------------------------------------------------------- */
 
 /* Whether one more may be taken, ahead or not. */
 static bool permits_are_left(const struct uva__permits *permits, bool ahead)
@@ -100,7 +99,7 @@ static void permit_begin(struct uva__permit *permit)
 static void permit_wait(struct uva__permit *permit)
 {
     struct uva__permits *permits = permit->of;
-    struct uva_turns *own = permit->own;
+    struct uva_permits *own = permit->own;
 
     permit->waits = true;
     if (permit->ahead) {
@@ -218,7 +217,8 @@ void uva__permits_end(struct uva__permit *permit)
 
 static void permits_on_timer(struct uva__timer *timer)
 {
-    struct uva_turns *own = uva__container_of(timer, struct uva_turns, timer);
+    struct uva_permits *own =
+        uva__container_of(timer, struct uva_permits, timer);
     const uint64_t now_ns = uva__clock_ns();
     struct uva__permit *first;
 
@@ -231,43 +231,43 @@ static void permits_on_timer(struct uva__timer *timer)
     }
     permits_unwant_hold(&own->permits);
     permits_arm(own);
-    uva_turns_release(own);
+    uva_permits_release(own);
 }
 
-/* ---- the user's -----------------------------------------------------------
- */
+/* ---- the user's ---------------------------------------------------------- */
 
-struct uva_turns *uva__permits_acquire(struct uva_turns *permits)
+struct uva_permits *uva__permits_acquire(struct uva_permits *permits)
 {
     uva__wakeup_acquire(&permits->wakeup);
     return permits;
 }
 
-bool uva__permits_are_of(const struct uva_turns *permits,
+bool uva__permits_are_of(const struct uva_permits *permits,
                          const struct uva__rt *rt)
 {
     return permits->rt == rt;
 }
 
-struct uva__permits *uva__permits_of(struct uva_turns *permits)
+struct uva__permits *uva__permits_of(struct uva_permits *permits)
 {
     return &permits->permits;
 }
 
-void uva_turns_explain(struct uva_turns *permits, const char *text)
+void uva_permits_explain(struct uva_permits *permits, const char *text)
 {
     if (permits != NULL)
         (void)snprintf(permits->text, sizeof(permits->text), "%s", text);
 }
 
-const char *uva__permits_name(const struct uva_turns *permits, const char *name)
+const char *uva__permits_name(const struct uva_permits *permits,
+                              const char *name)
 {
     if (permits->hold.waits)
         return uva__permits_name(permits->outer, name);
     return permits->text[0] != '\0' ? permits->text : name;
 }
 
-int64_t uva__permits_wait_ms(const struct uva_turns *permits)
+int64_t uva__permits_wait_ms(const struct uva_permits *permits)
 {
     return permits->wait_ms;
 }
@@ -277,7 +277,8 @@ int64_t uva__permits_wait_ms(const struct uva_turns *permits)
 
 static bool permits_on_wakeup(struct uva__wakeup *wakeup)
 {
-    struct uva_turns *own = uva__container_of(wakeup, struct uva_turns, wakeup);
+    struct uva_permits *own =
+        uva__container_of(wakeup, struct uva_permits, wakeup);
 
     own->permits.limit = (int32_t)uva__atomic64_load(&own->count);
     if (own->has_left)
@@ -290,7 +291,8 @@ static bool permits_on_wakeup(struct uva__wakeup *wakeup)
  * with a reference of the wake-up's. */
 static void permits_free(struct uva__wakeup *wakeup)
 {
-    struct uva_turns *own = uva__container_of(wakeup, struct uva_turns, wakeup);
+    struct uva_permits *own =
+        uva__container_of(wakeup, struct uva_permits, wakeup);
     struct uva__rt *rt = own->rt;
 
     if (own->outer != NULL && !own->has_left && uva__rt_is_alive(rt)) {
@@ -298,7 +300,7 @@ static void permits_free(struct uva__wakeup *wakeup)
         uva__rt_wake(rt, wakeup);
         return;
     }
-    uva_turns_release(own->outer);
+    uva_permits_release(own->outer);
     uva__memory_free(&rt->allocator, own, sizeof(*own));
     uva__rt_release(rt);
 }
@@ -308,12 +310,12 @@ static const struct uva__wakeup_ops permits_wakeup_ops = {permits_on_wakeup,
 
 /* Its runtime and `out` are not NULL. */
 static int permits_make(struct uva__rt *rt, int32_t count, int64_t wait_ms,
-                        struct uva_turns **out, struct uva_error *error)
+                        struct uva_permits **out, struct uva_error *error)
 {
-    struct uva_turns *permits;
+    struct uva_permits *permits;
 
     if (count < 1 || wait_ms < 0)
-        return uva_error_set(error, EINVAL, "turns: %s",
+        return uva_error_set(error, EINVAL, "permits: %s",
                              count < 1 ? "count must be positive"
                                        : "wait_ms must not be negative");
     if (!uva__rt_is_alive(rt))
@@ -321,7 +323,7 @@ static int permits_make(struct uva__rt *rt, int32_t count, int64_t wait_ms,
                              "a forked child cannot use its parent's runtime");
     permits = uva__memory_new(&rt->allocator, sizeof(*permits));
     if (permits == NULL)
-        return uva_error_set(error, ENOMEM, "no memory for turns");
+        return uva_error_set(error, ENOMEM, "no memory for permits");
     permits->permits.limit = count;
     uva__atomic64_store(&permits->count, (uint64_t)count);
     permits->timer.fire = permits_on_timer;
@@ -332,33 +334,34 @@ static int permits_make(struct uva__rt *rt, int32_t count, int64_t wait_ms,
     return 0;
 }
 
-int uva_turns_new(struct uva_runtime *runtime, int32_t count, int64_t wait_ms,
-                  struct uva_turns **out, struct uva_error *error)
+int uva_permits_new(struct uva_runtime *runtime, int32_t count, int64_t wait_ms,
+                    struct uva_permits **out, struct uva_error *error)
 {
     struct uva__rt *rt = uva__loop_rt(runtime);
 
     if (rt == NULL || out == NULL)
-        return uva_error_set(error, EINVAL, "turns: the %s is NULL",
+        return uva_error_set(error, EINVAL, "permits: the %s is NULL",
                              rt == NULL ? "runtime" : "result");
     return permits_make(rt, count, wait_ms, out, error);
 }
 
 static void permits_on_hold(void *ctx)
 {
-    struct uva_turns *own = uva__permits_acquire(ctx);
+    struct uva_permits *own = uva__permits_acquire(ctx);
 
     permits_serve(&own->permits);
-    uva_turns_release(own);
+    uva_permits_release(own);
 }
 
-int uva_turns_within(struct uva_turns *outer, int32_t count, int64_t wait_ms,
-                     struct uva_turns **out, struct uva_error *error)
+int uva_permits_within(struct uva_permits *outer, int32_t count,
+                       int64_t wait_ms, struct uva_permits **out,
+                       struct uva_error *error)
 {
-    struct uva_turns *permits = NULL;
+    struct uva_permits *permits = NULL;
     int code;
 
     if (outer == NULL || out == NULL)
-        return uva_error_set(error, EINVAL, "turns: the %s is NULL",
+        return uva_error_set(error, EINVAL, "permits: the %s is NULL",
                              outer == NULL ? "outer" : "result");
     code = permits_make(outer->rt, count, wait_ms, &permits, error);
     if (code != 0)
@@ -372,7 +375,7 @@ int uva_turns_within(struct uva_turns *outer, int32_t count, int64_t wait_ms,
     return 0;
 }
 
-int uva_turns_resize(struct uva_turns *permits, int32_t count)
+int uva_permits_resize(struct uva_permits *permits, int32_t count)
 {
     if (permits == NULL || count < 0)
         return EINVAL;
@@ -381,7 +384,7 @@ int uva_turns_resize(struct uva_turns *permits, int32_t count)
     return 0;
 }
 
-void uva_turns_release(struct uva_turns *permits)
+void uva_permits_release(struct uva_permits *permits)
 {
     if (permits != NULL)
         uva__wakeup_release(&permits->wakeup);

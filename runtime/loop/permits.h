@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Permits to be open, for which sources wait: a semaphore on the loop thread.
- * Each runtime has permits (`sources_open`), uva_turns_new() makes more, and
- * uva_turns_within() makes permits that count within these.
+ * Each runtime has permits (`sources_open`), uva_permits_new() makes more, and
+ * uva_permits_within() makes permits that count within these.
  *
  * A source that is opened ahead stays open until the batches of other sources
  * have come. So it never gets the last permit, for which another source may
@@ -16,7 +16,7 @@
 #include "base/list.h"
 
 struct uva__rt;
-struct uva_turns;
+struct uva_permits;
 
 /* A number of permits, and the waits for one. Zeroes, except for `limit`. */
 struct uva__permits {
@@ -33,8 +33,8 @@ struct uva__permits {
 struct uva__permit {
     struct uva__link link;
     struct uva__permits *of;   /* borrows */
-    struct uva_turns *own;     /* counts: its turns, which limit its time to
-                                  wait; or NULL */
+    struct uva_permits *own;   /* counts: its permits, which limit its time to
+                                wait; or NULL */
     void (*begin)(void *ctx);  /* a wait has ended: it is taken */
     void (*expire)(void *ctx); /* it has waited too long, and does not wait any
                                   more; with `own` */
@@ -56,17 +56,17 @@ void uva__permits_need(struct uva__permit *permit);
 /* Gives the permit back, or ends the wait for it. No effect without either. */
 void uva__permits_end(struct uva__permit *permit);
 
-/* Permits of uva_turns_new(): counts a reference; whether `rt` is theirs; the
+/* Permits of uva_permits_new(): counts a reference; whether `rt` is theirs; the
  * permits inside. Thread: any. */
-struct uva_turns *uva__permits_acquire(struct uva_turns *permits);
-bool uva__permits_are_of(const struct uva_turns *permits,
+struct uva_permits *uva__permits_acquire(struct uva_permits *permits);
+bool uva__permits_are_of(const struct uva_permits *permits,
                          const struct uva__rt *rt);
-struct uva__permits *uva__permits_of(struct uva_turns *permits);
+struct uva__permits *uva__permits_of(struct uva_permits *permits);
 
 /* For texts: the name of the permits, or else `name`, and the longest wait.
  * Borrows. */
-const char *uva__permits_name(const struct uva_turns *permits,
+const char *uva__permits_name(const struct uva_permits *permits,
                               const char *name);
-int64_t uva__permits_wait_ms(const struct uva_turns *permits);
+int64_t uva__permits_wait_ms(const struct uva_permits *permits);
 
 #endif

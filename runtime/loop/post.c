@@ -12,7 +12,7 @@
 struct post {
     struct uva__wakeup wakeup;
     struct uva__rt *rt; /* holds a reference */
-    uva_post_fn *fn;    /* to be called */
+    uva_call_fn *fn;    /* to be called */
     void *ctx;          /* borrows, until the call */
     bool keeps_loop;    /* keeps the loop alive */
 };
@@ -40,7 +40,7 @@ static void post_free(struct uva__wakeup *wakeup)
 
 static const struct uva__wakeup_ops post_ops = {post_on_wakeup, post_free};
 
-int uva_runtime_post(struct uva_runtime *runtime, uva_post_fn *fn, void *ctx)
+int uva_runtime_post(struct uva_runtime *runtime, uva_call_fn *fn, void *ctx)
 {
     struct uva__rt *rt;
     struct post *post;

@@ -126,7 +126,7 @@ struct uva__rt {
         int32_t spent;               /* batches in this turn */
         int32_t budget;              /* most batches in a turn */
         struct uva__permits
-            turns; /* of blocking sources, if they are limited */
+            permits; /* of blocking sources, if they are limited */
         struct uva__hold_up *hold_ups; /* borrows: a close waits for these */
     } loop;
 };

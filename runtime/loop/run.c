@@ -16,15 +16,15 @@ struct run {
     struct uva_job job;
     struct uva__wakeup wakeup;
     struct uva__rt *rt; /* counts */
-    uva_post_fn *work;
-    uva_post_fn *done; /* NULL: not given, or it was called */
+    uva_call_fn *work;
+    uva_call_fn *done; /* NULL: not given, or it was called */
     void *ctx;         /* borrows, until `done` */
     bool keeps_loop;   /* keeps the loop alive until `done` */
 };
 
 static void run_end(struct run *run)
 {
-    uva_post_fn *done = run->done;
+    uva_call_fn *done = run->done;
 
     run->done = NULL;
     if (done != NULL)
@@ -89,7 +89,7 @@ static int run_make(struct uva__rt *rt, enum uva_lane lane, struct run **out)
 }
 
 int uva_runtime_run(struct uva_runtime *runtime, enum uva_lane lane,
-                    uva_post_fn *work, uva_post_fn *done, void *ctx)
+                    uva_call_fn *work, uva_call_fn *done, void *ctx)
 {
     struct uva__rt *rt = uva__loop_rt(runtime);
     struct run *run = NULL;

@@ -374,7 +374,7 @@ int uva_runtime_open(struct uv_loop_s *loop,
 /* ---- close -------------------------------------------------------------- */
 
 int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
-                      uva_closed_fn *fn, void *ctx)
+                      uva_call_fn *fn, void *ctx)
 {
     struct uva__rt *rt;
     int code;
@@ -409,7 +409,7 @@ static void watcher_end(struct uva_runtime *runtime)
 
 static void runtime_on_detached(struct uva_runtime *runtime)
 {
-    uva_closed_fn *fn = runtime->close_request.fn;
+    uva_call_fn *fn = runtime->close_request.fn;
     void *ctx = runtime->close_request.ctx;
 
     runtime->state = UVA__RUNTIME_CLOSED;

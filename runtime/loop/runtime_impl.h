@@ -32,10 +32,10 @@ enum uva__runtime_state {
  * under the lock. */
 struct uva__close_request {
     struct uva__lock lock;
-    bool requested;    /* it was called */
-    int64_t grace_ms;  /* the shortest requested; UVA_FOREVER: not limited */
-    uva_closed_fn *fn; /* of the first request; may be NULL */
-    void *ctx;         /* borrows */
+    bool requested;   /* it was called */
+    int64_t grace_ms; /* the shortest requested; UVA_FOREVER: not limited */
+    uva_call_fn *fn;  /* of the first request; may be NULL */
+    void *ctx;        /* borrows */
 };
 
 /* The state of a drain. The loop thread's, except for the request. */
@@ -107,7 +107,7 @@ void uva__loop_turn(struct uva_runtime *runtime);
 /* Stores a request; of a later request only a shorter grace, and it gets
  * EALREADY. grace_ms: reads the grace. Thread: any. */
 UVA_MUST_CHECK int uva__close_request_set(struct uva__close_request *request,
-                                          int64_t grace_ms, uva_closed_fn *fn,
+                                          int64_t grace_ms, uva_call_fn *fn,
                                           void *ctx);
 int64_t uva__close_request_grace_ms(struct uva__close_request *request);
 

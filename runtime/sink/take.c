@@ -23,7 +23,7 @@
 #include "uvarrow/arrow.h"
 
 struct take_options {
-    uva_ready_fn *fn;
+    uva_call_fn *fn;
     void *ctx; /* borrows, until the end or a drop */
     struct uva_window window;
 };
@@ -271,7 +271,7 @@ static const struct uva__consumer_kind take_kind = {
 /* ---- calls of the user -------------------------------------------------- */
 
 int uva_stream_start_take(struct uva_stream *stream,
-                          const struct uva_window *window, uva_ready_fn *fn,
+                          const struct uva_window *window, uva_call_fn *fn,
                           void *ctx, struct uva_error *error)
 {
     struct take_options options = {.fn = fn, .ctx = ctx};

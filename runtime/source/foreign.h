@@ -33,7 +33,7 @@
 #include "stream/discard_queue.h"
 #include "stream/slots.h"
 #include "stream/source.h"
-#include "uvarrow/stream.h"
+#include "uvarrow/sources.h"
 
 /* The three state machines of the picture above. */
 enum uva__foreign_start {

@@ -17,7 +17,7 @@
 #include "stream/producer.h"
 #include "stream/source_kind.h"
 #include "uvarrow/arrow.h"
-#include "uvarrow/stream.h"
+#include "uvarrow/sources.h"
 
 struct item {
     struct ArrowDeviceArray array;

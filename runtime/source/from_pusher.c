@@ -27,8 +27,8 @@
 #include "source/push_queue.h"
 #include "stream/measure.h"
 #include "stream/source_kind.h"
-#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 
 /* The events so far: bits of `facts`. */
 enum {

@@ -18,6 +18,7 @@
 #include "source/reader.h"
 #include "stream/source_kind.h"
 #include "stream/window.h"
+#include "uvarrow/sources.h"
 
 struct items {
     struct uva__reader reader;     /* first */

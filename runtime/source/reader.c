@@ -37,11 +37,11 @@ static const struct uva__task *task_of(const struct uva__link *link)
     return uva__container_of(link, const struct uva__task, link);
 }
 
-static void reader_free_turn(struct uva__reader *r, struct uva__rt *rt)
+static void reader_free_permit(struct uva__reader *r, struct uva__rt *rt)
 {
     if (r->loop.permit == NULL)
         return;
-    uva_turns_release(r->loop.permit->own);
+    uva_permits_release(r->loop.permit->own);
     uva__memory_free(&rt->allocator, r->loop.permit, sizeof(*r->loop.permit));
     r->loop.permit = NULL;
 }
@@ -54,7 +54,7 @@ static void reader_free(struct uva__source *source,
     uva__metadata_fini(&r->worker.metadata, allocator, NULL);
     uva__failure_fini(&r->worker.failure, allocator);
     uva__measure_fini(&r->worker.measure);
-    reader_free_turn(r, source->rt);
+    reader_free_permit(r, source->rt);
     if (r->ops->free != NULL)
         r->ops->free(r);
 }
@@ -87,7 +87,7 @@ static void reader_on_expiry(void *ctx)
     struct uva__reader *r = ctx;
 
     uva__failure_format(&r->worker.failure, &r->source.rt->allocator, ETIMEDOUT,
-                        "%s: its turn has not come within %lld ms",
+                        "%s: got no permit within %lld ms",
                         uva__permits_name(r->loop.permit->own, r->source.name),
                         (long long)uva__permits_wait_ms(r->loop.permit->own));
     r->worker.reading = UVA__READING_OVER;
@@ -95,7 +95,7 @@ static void reader_on_expiry(void *ctx)
 }
 
 /* With a limit on how many sources are open at one time, other sources wait for
- * their turn. */
+ * a permit. */
 static void reader_start(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
@@ -109,7 +109,7 @@ static void reader_start(struct uva__source *source)
     if (r->loop.permit == NULL || uva__permits_take(r->loop.permit))
         reader_open(r);
     else
-        uva__meter_block(source->meter, UVA_WAITING_TURN);
+        uva__meter_block(source->meter, UVA_WAITING_PERMIT);
 }
 
 /* A call that ends meanwhile may be left out. */
@@ -141,14 +141,14 @@ static void reader_need(struct uva__source *source)
         uva__permits_need(r->loop.permit);
 }
 
-/* The source is closed: it is the next one's turn, and this one takes no more.
- * The stream may stay much longer. */
-static void reader_end_turn(struct uva__reader *r)
+/* The source is closed: its permit is free for the next one, and this one takes
+ * no other. The stream may stay much longer. */
+static void reader_end_permit(struct uva__reader *r)
 {
     if (r->loop.permit == NULL)
         return;
     uva__permits_end(r->loop.permit);
-    reader_free_turn(r, r->source.rt);
+    reader_free_permit(r, r->source.rt);
 }
 
 /* Notes how large the batches are that came last, if the runtime limits its
@@ -314,7 +314,7 @@ static void reader_stop(struct uva__source *source)
     if (reader_waits(r))
         uva__permits_end(r->loop.permit);
     if (owner == UVA__READER_CLOSED) {
-        reader_end_turn(r);
+        reader_end_permit(r);
         return;
     }
     if (!uva__reader_worker_cancel(r)) {
@@ -334,7 +334,7 @@ static void reader_posted(struct uva__source *source)
 
     if (uva__reader_credit_look(&r->credit, &facts) != UVA__READER_CLOSED)
         return;
-    reader_end_turn(r);
+    reader_end_permit(r);
     uva__rt_drop_hold_up(source->rt, &r->loop.hold_up);
 }
 
@@ -361,17 +361,17 @@ static void reader_leave(struct uva__source *source)
 
 /* Makes the permit of a source with a limit. 0 or ENOMEM. */
 static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,
-                        struct uva_turns *turns)
+                        struct uva_permits *permits)
 {
     struct uva__permit *permit;
 
-    if (on_loop || (turns == NULL && rt->loop.turns.limit == 0))
+    if (on_loop || (permits == NULL && rt->loop.permits.limit == 0))
         return 0;
     permit = uva__memory_new(&rt->allocator, sizeof(*permit));
     if (permit == NULL)
         return ENOMEM;
-    permit->of = turns != NULL ? uva__permits_of(turns) : &rt->loop.turns;
-    permit->own = turns != NULL ? uva__permits_acquire(turns) : NULL;
+    permit->of = permits != NULL ? uva__permits_of(permits) : &rt->loop.permits;
+    permit->own = permits != NULL ? uva__permits_acquire(permits) : NULL;
     permit->begin = reader_open;
     permit->expire = reader_on_expiry;
     permit->ctx = r;
@@ -403,7 +403,7 @@ void uva__reader_require(struct uva__source_setup *setup, bool on_loop,
 
 int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
                      const struct uva__source_setup *setup, bool on_loop,
-                     bool can_interrupt, struct uva_turns *turns)
+                     bool can_interrupt, struct uva_permits *permits)
 {
     int code;
 
@@ -417,7 +417,7 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     r->job.awaited = &r->awaited;
     r->interrupter.run = uva__reader_worker_interrupt;
     (void)uva__awaited_want(&r->awaited, 1); /* for the schema */
-    code = reader_limit(r, setup->rt, on_loop, turns);
+    code = reader_limit(r, setup->rt, on_loop, permits);
     if (code == 0)
         uva__source_acquire(&r->source); /* the worker's */
     return code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a source that blocks: on a worker thread of the blocking lane, one call
  * at a time, as far ahead of demand as a window allows. The kinds of source are
- * in from_blocking and from_tasks.
+ * in from_arrow_stream and from_tasks.
  *
  * The loop grants credits; the worker fills a slot for each, in order, and puts
  * it into the inbox. It takes empty slots a few at a time, so that a stream
@@ -138,14 +138,14 @@ enum { UVA__READER_NEEDS = UVA__SOURCE_SLOTS | UVA__SOURCE_DISCARD };
 void uva__reader_require(struct uva__source_setup *setup, bool on_loop,
                          bool can_interrupt);
 
-/* Sets up the rest of a reader. `turns` (NULL: the runtime's) limit how many
+/* Sets up the rest of a reader. `permits` (NULL: the runtime's) limit how many
  * sources are open. 0 or ENOMEM: then the caller closes the source. The stream
  * holds one reference, the worker the other. Thread: any. */
 UVA_MUST_CHECK int uva__reader_init(struct uva__reader *reader,
                                     const struct uva__reader_ops *ops,
                                     const struct uva__source_setup *setup,
                                     bool on_loop, bool can_interrupt,
-                                    struct uva_turns *turns);
+                                    struct uva_permits *permits);
 
 /* ---- the worker's side, for the loop's: source/reader_worker.c ----------- */
 

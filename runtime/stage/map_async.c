@@ -100,7 +100,7 @@ static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
 
 /* The exchange publishes the result, and pairs with the load or the
  * compare-and-swap of the loop. */
-void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,
+void uva_reply_give(struct uva_reply *reply, struct ArrowDeviceArray *out,
                     const struct uva_error *error)
 {
     struct uva__flight *flight = &reply->stage->flight;

@@ -175,7 +175,7 @@ void uva__check_hop_stream(struct uva__label *label, const char *name,
         return;
     uva__error_begin(&error);
     options = check_of(label, name);
-    if (uva_check_blocking(stream, &options, &error) != 0)
+    if (uva_check_device_stream(stream, &options, &error) != 0)
         checked_fail(label, name, &error);
 }
 

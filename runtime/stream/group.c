@@ -39,7 +39,7 @@ struct uva_group {
                                     not cancelled come first */
         bool is_cancelled;       /* the group was */
         struct uva__failure why; /* set once, with that */
-        uva_closed_fn *fn;       /* of on_done; NULL: not registered */
+        uva_call_fn *fn;         /* of on_done; NULL: not registered */
         void *ctx;               /* borrows: its argument */
     } locked;
 
@@ -308,7 +308,7 @@ static bool group_on_wakeup(struct uva__wakeup *wakeup)
     return false;
 }
 
-int uva_group_on_done(struct uva_group *group, uva_closed_fn *fn, void *ctx)
+int uva_group_on_done(struct uva_group *group, uva_call_fn *fn, void *ctx)
 {
     bool first;
 

@@ -86,7 +86,7 @@ const char *uva__waiting_text(enum uva_waiting waiting)
         [UVA_WAITING_WORKER] = "a worker thread",
         [UVA_WAITING_DEVICE] = "a device",
         [UVA_WAITING_MEMORY] = "memory of the runtime's budget",
-        [UVA_WAITING_TURN] = "its turn, as open sources are limited",
+        [UVA_WAITING_PERMIT] = "a permit, as open sources are limited",
         [UVA_WAITING_TIME] = "time to pass",
     };
 

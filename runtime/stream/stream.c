@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 
 /* Streams to return without memory or without a runtime. Never written. */
 static const struct uva_stream without_memory = {.sticky = {.code = ENOMEM}};

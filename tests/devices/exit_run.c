@@ -107,8 +107,7 @@ static void *stream_gated(void)
     return stream;
 }
 
-/* ---- batches --------------------------------------------------------------
- */
+/* ---- batches ------------------------------------------------------------- */
 
 static void leave(void)
 {
@@ -161,8 +160,7 @@ static void copies_begin(bool back)
     uva_stream_release(stream);
 }
 
-/* ---- ways to exit ---------------------------------------------------------
- */
+/* ---- ways to exit -------------------------------------------------------- */
 
 static void *leave_run(void *arg)
 {
@@ -236,7 +234,7 @@ static void run_on_loop(void)
     while (p.rt != NULL)
         (void)uv_run(&p.loop, UV_RUN_ONCE);
     must(uv_loop_close(&p.loop) == 0, "the loop is in use");
-    uva_workers_free(options.workers);
+    uva_workers_release(options.workers);
     if (is("shared"))
         must_be_left();
     while (is("quiet") && !atomic_load(&p.quiet))

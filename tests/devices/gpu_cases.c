@@ -451,7 +451,7 @@ static struct uva_stream *copies_begin_as(const struct uva_transfer *there,
         (void)uv_run(&s.loop.uv, UV_RUN_NOWAIT);
     s.batches = 0;
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
-    stream = uva_stream_from_blocking(s.loop.runtime, &source, NULL);
+    stream = uva_stream_from_device_stream(s.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(stream, there), 0);
     ck_assert_int_eq(uva_stream_transfer(stream, back), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
@@ -958,7 +958,7 @@ START_TEST(copies_to_the_device_are_not_behind_those_from_it)
     loop_settle(&s.loop);
     commands_end(); /* the copy has begun */
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
-    to = uva_stream_from_blocking(s.loop.runtime, &source, NULL);
+    to = uva_stream_from_device_stream(s.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(to, &there), 0);
     ck_assert_int_eq(uva_stream_ready(to, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(to, &any, NULL), 0);

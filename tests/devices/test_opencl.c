@@ -235,7 +235,7 @@ START_TEST(two_runtimes_wait_for_the_same_events)
     fixture_close_now(&other);
     tear_down();
     if (options.workers != NULL)
-        uva_workers_free(options.workers);
+        uva_workers_release(options.workers);
 }
 END_TEST
 
@@ -393,7 +393,7 @@ START_TEST(batches_go_to_the_device_and_come_back)
                                        &native, &error),
                      EBUSY);
     fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
-    f.stream = uva_stream_from_blocking(f.loop.runtime, &source, NULL);
+    f.stream = uva_stream_from_device_stream(f.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
     ck_assert_int_eq(uva_stream_transfer(f.stream, &back), 0);
     f.got.on_batch = on_copied;

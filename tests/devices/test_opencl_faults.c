@@ -116,7 +116,7 @@ static int copy(int device)
     while (!fake_source_again(&f.fake))
         (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
     fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
-    f.stream = uva_stream_from_blocking(f.loop.runtime, &source, NULL);
+    f.stream = uva_stream_from_device_stream(f.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
     ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
     return play();

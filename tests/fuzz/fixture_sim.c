@@ -212,7 +212,7 @@ void fixture_finish(struct fixture *fixture)
     fixture_settle(fixture);
     FUZZ_RULE(fixture->runtime == NULL);
     hosts_end(false);
-    uva_workers_free(play.workers);
+    uva_workers_release(play.workers);
     executor_end();
 }
 

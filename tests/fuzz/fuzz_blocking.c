@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hostile blocking stream of either kind at uva_stream_from_blocking() and
- * uva_stream_from_blocking_cpu(), or as the result of an ADBC driver that lies:
- * it fails with any code, gives schemas and arrays that are malformed or empty,
- * and changes its device. Its owner cancels, drops, closes and runs out of
- * memory as the bytes decide.
+/* A hostile blocking stream of either kind at uva_stream_from_device_stream()
+ * and uva_stream_from_arrow_stream(), or as the result of an ADBC driver that
+ * lies: it fails with any code, gives schemas and arrays that are malformed or
+ * empty, and changes its device. Its owner cancels, drops, closes and runs out
+ * of memory as the bytes decide.
  *
  * Input: how the stream is made, the acts of the owner, and then a step for
  * each call of the peer. Delivered batches must be sound, in order, and
@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "fuzz/fixture.h"
-#include "uvarrow/adapters.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/adbc_abi.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 
 enum { OWNER_STEPS = 6, ROWS = 2 };
 
@@ -545,7 +545,7 @@ static void stream_build(struct fuzz_input *in)
     const int way = fuzz_byte(in);
     struct ArrowArrayStream plain = {0};
     struct ArrowDeviceArrayStream device = {0};
-    struct uva_blocking_source options = {.free_ctx = hook_free};
+    struct uva_arrow_source options = {.free_ctx = hook_free};
 
     s.plain = way & 1;
     s.hook = way & 2;
@@ -564,11 +564,11 @@ static void stream_build(struct fuzz_input *in)
     if (s.query)
         s.stream = query_stream(&options.window);
     else if (s.plain)
-        s.stream = uva_stream_from_blocking_cpu(
+        s.stream = uva_stream_from_arrow_stream(
             s.fixture.runtime, s.hook ? NULL : &plain, &options);
     else
-        s.stream = uva_stream_from_blocking(s.fixture.runtime,
-                                            s.hook ? NULL : &device, &options);
+        s.stream = uva_stream_from_device_stream(
+            s.fixture.runtime, s.hook ? NULL : &device, &options);
 }
 
 static void owner_drop(void *ctx)

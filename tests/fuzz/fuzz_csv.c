@@ -75,7 +75,7 @@ static void style_read(struct fuzz_input *in)
     const int way = fuzz_byte(in);
 
     csv.options.format = UVA_FORMAT_CSV;
-    csv.options.csv.no_header = way & 1;
+    csv.options.csv.rows_only = way & 1;
     csv.options.csv.crlf = way & 2;
     if (way & 4)
         csv.options.csv.delimiter = character(in);
@@ -142,7 +142,7 @@ static void batch_make(struct ArrowSchema *schema,
 
 /* ---- writing ------------------------------------------------------------ */
 
-static void part_add(struct uva_encoder_part *part)
+static void part_add(struct uva_part *part)
 {
     for (size_t i = 0; i < part->count; i++) {
         const uv_buf_t *buffer = &part->buffers[i];
@@ -151,14 +151,14 @@ static void part_add(struct uva_encoder_part *part)
         memcpy(csv.text + csv.size, buffer->base, buffer->len);
         csv.size += buffer->len;
     }
-    uva_encoder_part_release(part);
+    uva_part_release(part);
 }
 
 /* Returns whether the style was accepted. */
 static bool csv_write(void)
 {
     struct uva_encoder *encoder = NULL;
-    struct uva_encoder_part part = {0};
+    struct uva_part part = {0};
     struct ArrowDeviceArray batch;
     struct ArrowSchema schema;
     int code;
@@ -266,7 +266,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             field_read(&csv.fields[r][c], &in, false);
     if (!csv_write())
         return 0;
-    if (!csv.options.csv.no_header)
+    if (!csv.options.csv.rows_only)
         line_check(csv.names, true);
     for (int r = 0; r < csv.rows; r++)
         line_check(csv.fields[r], false);

@@ -122,7 +122,7 @@ static struct uva_stream *scenario_source(struct scenario *s,
     static const char tag[] =
         NATIVE("\1") NATIVE("\3") "key" NATIVE("\5") "value";
     struct uva_task_source tasks = fake_source_tasks(&s->source);
-    const struct uva_blocking_source options = fake_source_options(&s->source);
+    const struct uva_arrow_source options = fake_source_options(&s->source);
     const int way = fuzz_byte(in);
     struct ArrowArrayStream plain;
 
@@ -139,7 +139,7 @@ static struct uva_stream *scenario_source(struct scenario *s,
     if (way & 64)
         return uva_stream_from_tasks(s->fixture.runtime, &tasks);
     fake_source_plain(&s->source, &plain);
-    return uva_stream_from_blocking_cpu(s->fixture.runtime, &plain, &options);
+    return uva_stream_from_arrow_stream(s->fixture.runtime, &plain, &options);
 }
 
 /* Adds stages as the bytes decide; if one fails, the start reports it. */

@@ -352,7 +352,7 @@ struct bytes {
     size_t size;
 };
 
-static void bytes_add(struct bytes *bytes, struct uva_encoder_part *part)
+static void bytes_add(struct bytes *bytes, struct uva_part *part)
 {
     for (size_t i = 0; i < part->count; i++) {
         const uv_buf_t *buffer = &part->buffers[i];
@@ -361,7 +361,7 @@ static void bytes_add(struct bytes *bytes, struct uva_encoder_part *part)
         memcpy(bytes->data + bytes->size, buffer->base, buffer->len);
         bytes->size += buffer->len;
     }
-    uva_encoder_part_release(part);
+    uva_part_release(part);
 }
 
 /* Makes a root of one column, which it takes. */
@@ -390,7 +390,7 @@ static struct bytes template_make(int which)
         const struct every_variant variant = {i == 0 ? 5 : 9, 0, nulls};
         struct ArrowSchema schema, root;
         struct ArrowDeviceArray column, batch;
-        struct uva_encoder_part part = {0};
+        struct uva_part part = {0};
 
         every_type(which % EVERY_TYPES, &variant, &schema, &column);
         wrap(&schema, &column, &root, &batch);

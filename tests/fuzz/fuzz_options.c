@@ -110,7 +110,7 @@ static void check_accepted(const struct uva__options *options)
     const bool from = options->from != NULL;
     const bool has_csv = options->write.csv.null_text != NULL ||
                          options->write.csv.delimiter != '\0' ||
-                         options->write.csv.no_header;
+                         options->write.csv.rows_only;
 
     if (options->help)
         return;

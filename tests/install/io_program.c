@@ -15,7 +15,7 @@ int main(void)
 {
     const struct ArrowSchema schema = {
         .format = "+s", .name = "", .release = release_schema};
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct uva_encoder *encoder;
     struct uva_error error;
     int64_t bytes = 0;
@@ -30,6 +30,6 @@ int main(void)
     uva_encoder_free(encoder);
     if (bytes != part.bytes)
         return 1;
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     return uva_version() == UVA_VERSION_HEX ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of a real ADBC driver on a loop: read to the end, cancelled, and
- * dropped half-way. test_to_blocking_sqlite and test_query_tool compare its
+ * dropped half-way. test_to_arrow_stream_sqlite and test_query_tool compare its
  * rows. */
 #include <check.h>
 #include <errno.h>
@@ -60,15 +60,15 @@ static bool is_over(void *ctx)
 
 static void play(int64_t rows, void (*then)(void))
 {
-    const struct uva_blocking_source options = {.open = query_open,
-                                                .free_ctx = query_free};
+    const struct uva_arrow_source options = {.open = query_open,
+                                             .free_ctx = query_free};
 
     stop_at = rows;
     stop = then;
     atomic_store(&freed, 0);
     fixture_open(&f, 0);
     f.got.on_batch = on_batch;
-    f.stream = uva_stream_from_blocking_cpu(f.loop.runtime, NULL, &options);
+    f.stream = uva_stream_from_arrow_stream(f.loop.runtime, NULL, &options);
     fixture_start(&f);
     loop_until(&f.loop, is_over, NULL);
 }

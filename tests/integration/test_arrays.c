@@ -8,6 +8,7 @@
 #include "support/plain_tree.h"
 #include "support/recording_consumer.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 #include "uvarrow/stages.h"
 
 static struct loop_fixture loop;

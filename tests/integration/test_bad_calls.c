@@ -54,7 +54,7 @@ static const char *const source_slots[] = {"get_schema", "get_next",
 
 START_TEST(a_source_with_an_empty_slot_is_refused)
 {
-    const struct uva_blocking_source options = fake_source_options(fake);
+    const struct uva_arrow_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
     fake_source_plain(fake, &source);
@@ -67,7 +67,7 @@ START_TEST(a_source_with_an_empty_slot_is_refused)
     else
         source.release = NULL;
     releases = _i < 3;
-    refused(uva_stream_from_blocking_cpu(runtime(), &source, &options), EINVAL,
+    refused(uva_stream_from_arrow_stream(runtime(), &source, &options), EINVAL,
             source_slots[_i]);
     ck_assert(source.release == NULL);
 }
@@ -75,7 +75,7 @@ END_TEST
 
 START_TEST(a_device_source_with_an_empty_slot_is_refused)
 {
-    const struct uva_blocking_source options = fake_source_options(fake);
+    const struct uva_arrow_source options = fake_source_options(fake);
     struct ArrowDeviceArrayStream source;
 
     fake_source_device(fake, ARROW_DEVICE_CPU, &source);
@@ -88,7 +88,7 @@ START_TEST(a_device_source_with_an_empty_slot_is_refused)
     else
         source.release = NULL;
     releases = _i < 3;
-    refused(uva_stream_from_blocking(runtime(), &source, &options), EINVAL,
+    refused(uva_stream_from_device_stream(runtime(), &source, &options), EINVAL,
             source_slots[_i]);
     ck_assert(source.release == NULL);
 }
@@ -101,8 +101,8 @@ START_TEST(a_source_given_away_twice_is_refused)
 
     frees = 0;
     fake_source_plain(fake, &source);
-    first = uva_stream_from_blocking_cpu(runtime(), &source, NULL);
-    refused(uva_stream_from_blocking_cpu(runtime(), &source, NULL), EINVAL,
+    first = uva_stream_from_arrow_stream(runtime(), &source, NULL);
+    refused(uva_stream_from_arrow_stream(runtime(), &source, NULL), EINVAL,
             "released");
     fixture_consume(&f, first);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
@@ -111,17 +111,17 @@ END_TEST
 
 START_TEST(a_source_without_a_runtime_is_given_back)
 {
-    const struct uva_blocking_source options = fake_source_options(fake);
+    const struct uva_arrow_source options = fake_source_options(fake);
     struct ArrowDeviceArrayStream device;
     struct ArrowArrayStream source;
 
     fake_source_plain(fake, &source);
-    refused(uva_stream_from_blocking_cpu(NULL, &source, &options), EINVAL,
+    refused(uva_stream_from_arrow_stream(NULL, &source, &options), EINVAL,
             "runtime");
     ck_assert_int_eq(atomic_load(&fake->released), 1);
     ck_assert_int_eq(atomic_load(&fake->freed), 1);
     fake_source_device(fake, ARROW_DEVICE_CPU, &device);
-    refused(uva_stream_from_blocking(NULL, &device, &options), EINVAL,
+    refused(uva_stream_from_device_stream(NULL, &device, &options), EINVAL,
             "runtime");
     releases = frees = 2;
 }
@@ -138,28 +138,28 @@ static int open_never(void *ctx, struct ArrowArrayStream *out,
 
 START_TEST(a_source_and_a_hook_are_one_too_many)
 {
-    struct uva_blocking_source options = fake_source_options(fake);
+    struct uva_arrow_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
     options.open = open_never;
     fake_source_plain(fake, &source);
-    refused(uva_stream_from_blocking_cpu(runtime(), &source, &options), EINVAL,
+    refused(uva_stream_from_arrow_stream(runtime(), &source, &options), EINVAL,
             "not both");
 }
 END_TEST
 
 START_TEST(neither_a_source_nor_a_hook_is_one_too_few)
 {
-    struct uva_blocking_source options = fake_source_options(fake);
+    struct uva_arrow_source options = fake_source_options(fake);
 
     releases = 0;
     frees = 2;
-    refused(uva_stream_from_blocking_cpu(runtime(), NULL, &options), EINVAL,
+    refused(uva_stream_from_arrow_stream(runtime(), NULL, &options), EINVAL,
             "options->open");
     options.open = open_never; /* belongs to the other kind of stream */
-    refused(uva_stream_from_blocking(runtime(), NULL, &options), EINVAL,
+    refused(uva_stream_from_device_stream(runtime(), NULL, &options), EINVAL,
             "options->open_device");
-    refused(uva_stream_from_blocking_cpu(runtime(), NULL, NULL), EINVAL,
+    refused(uva_stream_from_arrow_stream(runtime(), NULL, NULL), EINVAL,
             "options->open");
 }
 END_TEST
@@ -174,7 +174,7 @@ static struct uva_window bad_window(int i)
 
 START_TEST(a_bad_window_is_refused)
 {
-    struct uva_blocking_source options = fake_source_options(fake);
+    struct uva_arrow_source options = fake_source_options(fake);
     struct uva_task_source tasks = fake_source_tasks(fake);
     struct uva_parallel parallel = {.window = bad_window(_i)};
     struct ArrowArrayStream source;
@@ -184,7 +184,7 @@ START_TEST(a_bad_window_is_refused)
     releases = 2;
     options.window = tasks.window = bad_window(_i);
     fake_source_plain(fake, &source);
-    refused(uva_stream_from_blocking_cpu(runtime(), &source, &options), EINVAL,
+    refused(uva_stream_from_arrow_stream(runtime(), &source, &options), EINVAL,
             "window");
     refused(uva_stream_from_tasks(runtime(), &tasks), EINVAL, "window");
     stream = fixture_blocking(&f);
@@ -232,9 +232,9 @@ static void spoil(void *options, size_t size)
 
 START_TEST(uncleared_sources_are_refused)
 {
-    const struct uva_blocking_source blocking = fake_source_options(fake);
+    const struct uva_arrow_source blocking = fake_source_options(fake);
     const struct uva_task_source tasks = fake_source_tasks(fake);
-    struct uva_blocking_source options;
+    struct uva_arrow_source options;
     struct uva_task_source source;
     struct ArrowArrayStream stream;
 
@@ -243,7 +243,7 @@ START_TEST(uncleared_sources_are_refused)
     options.free_ctx = blocking.free_ctx;
     options.ctx = fake;
     fake_source_plain(fake, &stream);
-    refused(uva_stream_from_blocking_cpu(runtime(), &stream, &options), EINVAL,
+    refused(uva_stream_from_arrow_stream(runtime(), &stream, &options), EINVAL,
             "reserved");
     spoil(&source, sizeof(source));
     source.free_ctx = tasks.free_ctx;
@@ -377,7 +377,7 @@ START_TEST(pool_that_make_no_sense_are_refused)
         expect_text(bad[i].text);
         ck_assert_ptr_null(out);
     }
-    uva_workers_free(NULL);
+    uva_workers_release(NULL);
 }
 END_TEST
 

@@ -140,11 +140,11 @@ static int open_gives_half(void *ctx, struct ArrowArrayStream *out,
 static void run_opening(int (*hook)(void *, struct ArrowArrayStream *,
                                     struct uva_error *))
 {
-    struct uva_blocking_source options = fake_source_options(fake);
+    struct uva_arrow_source options = fake_source_options(fake);
 
     options.open = hook;
     fixture_consume(
-        &f, uva_stream_from_blocking_cpu(f.loop.runtime, NULL, &options));
+        &f, uva_stream_from_arrow_stream(f.loop.runtime, NULL, &options));
 }
 
 START_TEST(an_error_of_open_ends_the_stream)
@@ -284,7 +284,7 @@ static const char *about(void *ctx, int code)
 
 static void run_bent(void (*how_to)(struct ArrowSchema *schema))
 {
-    struct uva_blocking_source options = fake_source_options(fake);
+    struct uva_arrow_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
     bend = how_to;
@@ -292,7 +292,7 @@ static void run_bent(void (*how_to)(struct ArrowSchema *schema))
     fake_source_plain(fake, &source);
     source.get_schema = bent_get_schema;
     fixture_consume(
-        &f, uva_stream_from_blocking_cpu(f.loop.runtime, &source, &options));
+        &f, uva_stream_from_arrow_stream(f.loop.runtime, &source, &options));
 }
 
 static const struct {
@@ -346,11 +346,11 @@ END_TEST
 
 static void device_stream(struct uva_stream **out)
 {
-    const struct uva_blocking_source options = fake_source_options(fake);
+    const struct uva_arrow_source options = fake_source_options(fake);
     struct ArrowDeviceArrayStream source;
 
     fake_source_device(fake, ARROW_DEVICE_CUDA, &source);
-    *out = uva_stream_from_blocking(f.loop.runtime, &source, &options);
+    *out = uva_stream_from_device_stream(f.loop.runtime, &source, &options);
 }
 
 START_TEST(data_on_a_device_is_refused_with_advice)

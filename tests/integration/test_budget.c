@@ -199,7 +199,7 @@ static struct uva_stream *claim_stream(struct uva_runtime *runtime)
                                       claim_end, NULL};
 
     claims = 20;
-    return uva_stream_from_blocking_cpu(runtime, &source, NULL);
+    return uva_stream_from_arrow_stream(runtime, &source, NULL);
 }
 
 static int count_batch(void *ctx, struct uva_batch *batch)
@@ -219,7 +219,7 @@ START_TEST(sizes_that_overflow_a_sum_are_limited_in_every_window)
 
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &runtime, NULL), 0);
     stream = claim_stream(runtime);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &out, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_arrow_stream(stream, NULL, &out, NULL), 0);
     uva_stream_release(stream);
     for (; out.get_next(&out, &array) == 0 && array.release != NULL; count++)
         array.release(&array);
@@ -320,8 +320,8 @@ START_TEST(a_full_budget_stops_no_reader)
     fake.rows = ROWS;
     fake_source_plain(&fake, &source);
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
-    stream = uva_stream_from_blocking_cpu(runtime, &source, NULL);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &out, NULL), 0);
+    stream = uva_stream_from_arrow_stream(runtime, &source, NULL);
+    ck_assert_int_eq(uva_stream_to_arrow_stream(stream, NULL, &out, NULL), 0);
     uva_stream_release(stream);
     for (; out.get_next(&out, &array) == 0 && array.release != NULL; count++)
         array.release(&array);
@@ -495,7 +495,7 @@ START_TEST(batches_behind_a_pause_on_the_loop_thread_count)
     fake_next = source.get_next;
     source.get_next = next_looks;
     f.stream =
-        uva_stream_from_blocking_cpu(f.loop.runtime, &source, &f.options);
+        uva_stream_from_arrow_stream(f.loop.runtime, &source, &f.options);
     ck_assert_int_eq(
         uva_stream_collect(f.stream, 0, on_collected, &count, NULL), 0);
     loop_until(&f.loop, is_collected, &count);
@@ -554,7 +554,7 @@ START_TEST(sources_beyond_the_limit_are_opened_in_turn)
 }
 END_TEST
 
-START_TEST(a_source_that_waits_for_its_turn_can_be_cancelled)
+START_TEST(a_source_that_waits_for_a_permit_can_be_cancelled)
 {
     open_more(&one_source, 3, 5);
     for (int i = 0; i < 3; i++) {
@@ -574,8 +574,7 @@ START_TEST(a_source_that_waits_for_its_turn_can_be_cancelled)
 }
 END_TEST
 
-/* ---- options --------------------------------------------------------------
- */
+/* ---- options ------------------------------------------------------------- */
 
 START_TEST(options_that_are_negative_are_named)
 {
@@ -592,8 +591,7 @@ START_TEST(options_that_are_negative_are_named)
 }
 END_TEST
 
-/* ---- the memory of a stream -----------------------------------------------
- */
+/* ---- the memory of a stream ---------------------------------------------- */
 
 static int64_t heap; /* bytes allocated now */
 
@@ -617,7 +615,7 @@ START_TEST(a_stopped_stream_holds_little)
     struct uva_stream *streams[COUNT];
     struct recording_consumer got = {.appetite = 0};
     const struct uva_consumer consumer = recording_table(&got);
-    const struct uva_blocking_source on_loop = {.on_loop = true};
+    const struct uva_arrow_source on_loop = {.on_loop = true};
     struct uva_runtime *runtime;
     struct fake_source fakes[COUNT];
     struct ArrowArrayStream source;
@@ -634,7 +632,7 @@ START_TEST(a_stopped_stream_holds_little)
     for (int i = 0; i < COUNT; i++) {
         fake_source_init(&fakes[i], 2);
         fake_source_plain(&fakes[i], &source);
-        streams[i] = uva_stream_from_blocking_cpu(runtime, &source, &on_loop);
+        streams[i] = uva_stream_from_arrow_stream(runtime, &source, &on_loop);
         ck_assert_int_eq(uva_stream_for_each(streams[i], &consumer, NULL), 0);
     }
     while (atomic_load(&got.batches) < COUNT)
@@ -667,7 +665,7 @@ int main(void)
               batches_behind_a_pause_on_the_loop_thread_count,
               a_full_budget_admits_one_push_at_a_time,
               sources_beyond_the_limit_are_opened_in_turn,
-              a_source_that_waits_for_its_turn_can_be_cancelled,
+              a_source_that_waits_for_a_permit_can_be_cancelled,
               a_stopped_stream_holds_little, NULL);
     tcase_add_loop_test(tc, a_full_budget_stops_no_stream, 0,
                         4 * FIXTURE_SOURCES);

@@ -61,12 +61,12 @@ static void close_checked(void)
 
 static struct uva_stream *device_stream(ArrowDeviceType device_type)
 {
-    const struct uva_blocking_source options = fake_source_options(&fake);
+    const struct uva_arrow_source options = fake_source_options(&fake);
     struct ArrowDeviceArrayStream source;
     struct uva_stream *stream;
 
     fake_source_device(&fake, device_type, &source);
-    stream = uva_stream_from_blocking(loop.runtime, &source, &options);
+    stream = uva_stream_from_device_stream(loop.runtime, &source, &options);
     if (workers > 0)
         ck_assert_int_eq(
             uva_stream_parallel(stream,

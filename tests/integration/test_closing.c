@@ -54,11 +54,11 @@ static void tear_down(void)
 
 static struct uva_stream *make_stream(int i)
 {
-    const struct uva_blocking_source options = fake_source_options(&fakes[i]);
+    const struct uva_arrow_source options = fake_source_options(&fakes[i]);
     struct ArrowArrayStream source;
 
     fake_source_plain(&fakes[i], &source);
-    return uva_stream_from_blocking_cpu(loop.runtime, &source, &options);
+    return uva_stream_from_arrow_stream(loop.runtime, &source, &options);
 }
 
 static void start(int i)
@@ -418,13 +418,13 @@ static void read_stats(void *ctx)
 
 START_TEST(a_source_that_is_stuck_for_ever_does_not_hold_up_the_close)
 {
-    struct uva_blocking_source options = fake_source_options(fake);
+    struct uva_arrow_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
     fake->gate_at = 1;
     options.interrupt = NULL;
     fake_source_plain(fake, &source);
-    recording_consume(consumer, uva_stream_from_blocking_cpu(
+    recording_consume(consumer, uva_stream_from_arrow_stream(
                                     loop.runtime, &source, &options));
     loop_until(&loop, has_batches, consumer);
     fake_source_await(fake);
@@ -590,7 +590,7 @@ START_TEST(two_runtimes_share_workers_that_are_freed_before_them)
     ck_assert_int_eq(uva_workers_new(NULL, &options.workers, NULL), 0);
     reopen_on(options.workers);
     open_second(&options, &second);
-    uva_workers_free(options.workers);
+    uva_workers_release(options.workers);
     run_two(second);
 }
 END_TEST
@@ -659,7 +659,7 @@ static void run_on_pool(int refuse)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, pool_run, NULL), 0);
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
     reopen_on(workers);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     stream = uva_stream_from_tasks(loop.runtime, &source);
     ck_assert_int_eq(uva_stream_parallel(stream, &parallel), 0);
     recording_consume(consumer, stream);
@@ -729,7 +729,7 @@ static void note_close(struct ArrowArrayStream *self)
 /* A worker is used only for a source that may block. */
 START_TEST(a_source_that_may_run_on_the_loop_thread_is_closed_there)
 {
-    const struct uva_blocking_source options = {.on_loop = true};
+    const struct uva_arrow_source options = {.on_loop = true};
     struct ArrowArrayStream source = {.get_schema = never_schema,
                                       .get_next = never_next,
                                       .get_last_error = no_text,
@@ -737,7 +737,7 @@ START_TEST(a_source_that_may_run_on_the_loop_thread_is_closed_there)
     struct uva_stream *stream;
 
     closed = 0;
-    stream = uva_stream_from_blocking_cpu(loop.runtime, &source, &options);
+    stream = uva_stream_from_arrow_stream(loop.runtime, &source, &options);
     ck_assert_ptr_nonnull(stream);
     uva_stream_release(stream);
     ck_assert_int_eq(closed, 1);

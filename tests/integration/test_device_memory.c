@@ -208,7 +208,7 @@ START_TEST(devices_without_memory_are_told_of_whoever_asks_first)
     array.array.release = lose_release;
     faulty_libc_only(_i < 2 ? 0 : sizeof(struct uva__devices));
     fake_source_device(&fake, ARROW_DEVICE_EXT_DEV, &source);
-    stream = uva_stream_from_blocking(loop.runtime, &source, NULL);
+    stream = uva_stream_from_device_stream(loop.runtime, &source, NULL);
     faulty_libc_fail(1);
     switch (_i) {
     case 0:

@@ -175,7 +175,7 @@ static int next_elsewhere(struct ArrowDeviceArrayStream *stream,
 
 START_TEST(ds03_a_batch_of_another_device_is_counted_once)
 {
-    const struct uva_blocking_source options = fake_source_options(&f.fake);
+    const struct uva_arrow_source options = fake_source_options(&f.fake);
     struct ArrowDeviceArrayStream source;
     struct uva_runtime_stats stats;
 
@@ -183,7 +183,7 @@ START_TEST(ds03_a_batch_of_another_device_is_counted_once)
     honest = source;
     source.get_next = next_elsewhere;
     fixture_consume(
-        &f, uva_stream_from_blocking(f.loop.runtime, &source, &options));
+        &f, uva_stream_from_device_stream(f.loop.runtime, &source, &options));
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
     uva_runtime_get_stats(f.loop.runtime, &stats);
     ck_assert_int_eq(stats.peer_breaches, 1);
@@ -193,7 +193,7 @@ END_TEST
 
 START_TEST(a_device_source_says_why_it_failed)
 {
-    const struct uva_blocking_source options = fake_source_options(&f.fake);
+    const struct uva_arrow_source options = fake_source_options(&f.fake);
     struct ArrowDeviceArrayStream source;
 
     f.fake.fail_at = 2;
@@ -201,7 +201,7 @@ START_TEST(a_device_source_says_why_it_failed)
     f.fake.fail_text = "the card is on fire";
     fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
     fixture_consume(
-        &f, uva_stream_from_blocking(f.loop.runtime, &source, &options));
+        &f, uva_stream_from_device_stream(f.loop.runtime, &source, &options));
     recording_ended(&f.got, UVA_END_FAILED, EIO, "on fire");
     fixture_close_counted(&f, 1, 1);
 }
@@ -212,8 +212,8 @@ START_TEST(a_source_needs_no_options)
     struct ArrowDeviceArrayStream source;
 
     fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
-    fixture_consume(&f,
-                    uva_stream_from_blocking(f.loop.runtime, &source, NULL));
+    fixture_consume(
+        &f, uva_stream_from_device_stream(f.loop.runtime, &source, NULL));
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
     fixture_close_counted(&f, 1, 0);
 }

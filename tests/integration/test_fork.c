@@ -65,7 +65,7 @@ static void open_others(void)
 /* All streams run, and the source of the running stream waits at batch 2. */
 static void set_up(void)
 {
-    const struct uva_blocking_source options = fake_source_options(&idle);
+    const struct uva_arrow_source options = fake_source_options(&idle);
     struct ArrowArrayStream source;
 
     fixture_open(&f, BATCHES);
@@ -73,7 +73,7 @@ static void set_up(void)
     fake_source_init(&tasks, 4);
     fake_source_batch(&idle, 0, &array);
     fake_source_plain(&idle, &source);
-    built = uva_stream_from_blocking_cpu(f.loop.runtime, &source, &options);
+    built = uva_stream_from_arrow_stream(f.loop.runtime, &source, &options);
     open_others();
     open_driven();
     f.fake.gate_at = 2;
@@ -119,7 +119,7 @@ static void tear_down(void)
     uva_stream_release(built);
     await_count(&idle.freed, 1);
     ck_assert_int_eq(uva_runtime_join(threaded), 0);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     ck_assert_int_eq(uva_runtime_close(turned, 0, NULL, NULL), 0);
     while (uva_runtime_turn(turned))
         ;
@@ -179,7 +179,7 @@ static void use_runtimes(void)
     options.workers = workers;
     expect(uva_runtime_open(NULL, &options, &out, &error) == EPERM, "open");
     expect(error.message[0] != '\0', "open says nothing");
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 
 START_TEST(a_child_cannot_use_the_parents_runtimes)
@@ -237,12 +237,12 @@ static void make_other_streams(void)
 
 static void make_streams(void)
 {
-    const struct uva_blocking_source options = fake_source_options(&idle);
+    const struct uva_arrow_source options = fake_source_options(&idle);
     const struct uva_task_source source = fake_source_tasks(&idle);
     struct ArrowArrayStream stream;
 
     fake_source_plain(&idle, &stream);
-    ck_failed(uva_stream_from_blocking_cpu(f.loop.runtime, &stream, &options),
+    ck_failed(uva_stream_from_arrow_stream(f.loop.runtime, &stream, &options),
               "from_blocking_cpu");
     ck_failed(uva_stream_from_tasks(f.loop.runtime, &source), "from_tasks");
     expect(atomic_load(&idle.released) == 1, "the source is given back");

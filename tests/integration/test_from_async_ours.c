@@ -130,11 +130,11 @@ static struct uva_stream *mapped(struct uva_stream *stream)
 /* A stream of the fake source on the runtime of the inner stream. */
 static struct uva_stream *blocking(void)
 {
-    const struct uva_blocking_source options = fake_source_options(&f.fake);
+    const struct uva_arrow_source options = fake_source_options(&f.fake);
     struct ArrowArrayStream source;
 
     fake_source_plain(&f.fake, &source);
-    return uva_stream_from_blocking_cpu(runtime_of_inner(), &source, &options);
+    return uva_stream_from_arrow_stream(runtime_of_inner(), &source, &options);
 }
 
 static bool has_tasks(void *ctx)

@@ -327,7 +327,7 @@ static int own_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     const struct own *own = ctx;
     const struct uva_drive options = {.on_worker = own->on_worker};
     struct ArrowArrayStream plain;
-    struct uva_blocking_source blocking = fake_source_options(own->fake);
+    struct uva_arrow_source blocking = fake_source_options(own->fake);
     struct uva_task_source tasks = fake_source_tasks(own->fake);
     struct uva_stream *stream;
     int code;
@@ -336,7 +336,7 @@ static int own_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     if (own->tasks)
         stream = uva_stream_from_tasks(own->runtime, &tasks);
     else
-        stream = uva_stream_from_blocking_cpu(own->runtime, &plain, &blocking);
+        stream = uva_stream_from_arrow_stream(own->runtime, &plain, &blocking);
     code = uva_stream_drive(stream, handler, &options, error);
     uva_stream_release(stream);
     return code;

@@ -504,8 +504,8 @@ START_TEST(a_blocking_stream_gives_the_name)
     pthread_t thread;
 
     fail_named();
-    ck_assert_int_eq(uva_stream_to_blocking(f.stream, NULL, &blocking, NULL),
-                     0);
+    ck_assert_int_eq(
+        uva_stream_to_device_stream(f.stream, NULL, &blocking, NULL), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, read_blocking, NULL), 0);
     loop_until(&f.loop, is_read, NULL);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);

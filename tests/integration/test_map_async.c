@@ -37,7 +37,7 @@ struct script {
 
 /* A batch that was begun. */
 struct begun {
-    uva_reply *reply; /* NULL: it was given */
+    struct uva_reply *reply; /* NULL: it was given */
     int64_t length;
     int cancels; /* calls of cancel */
 };
@@ -62,9 +62,9 @@ static struct {
 /* ---- the function ------------------------------------------------------- */
 
 /* Takes the reply of a batch that was begun. */
-static uva_reply *reply_of(int64_t index)
+static struct uva_reply *reply_of(int64_t index)
 {
-    uva_reply *reply;
+    struct uva_reply *reply;
 
     ck_assert_int_lt(index, did.count);
     reply = begun[index].reply;
@@ -95,7 +95,7 @@ static void give_error(int64_t index, int code)
     uva_reply_give(reply_of(index), NULL, &error);
 }
 
-static void note_begun(const struct uva_batch *in, uva_reply *reply)
+static void note_begun(const struct uva_batch *in, struct uva_reply *reply)
 {
     ck_assert_int_lt(did.count, MANY);
     begun[did.count++] =
@@ -104,7 +104,8 @@ static void note_begun(const struct uva_batch *in, uva_reply *reply)
         did.most = did.count - did.given;
 }
 
-static int script_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int script_begin(void *ctx, struct uva_batch *in,
+                        struct uva_reply *reply)
 {
     int64_t index;
 
@@ -129,7 +130,7 @@ static int script_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
     return 0;
 }
 
-static void script_cancel(void *ctx, uva_reply *reply)
+static void script_cancel(void *ctx, struct uva_reply *reply)
 {
     int64_t i = 0;
 
@@ -166,7 +167,7 @@ static int64_t queue_take(void)
 static void *thread_give(void *arg)
 {
     struct ArrowDeviceArray out;
-    uva_reply *reply;
+    struct uva_reply *reply;
     int64_t index;
 
     (void)arg;
@@ -373,7 +374,7 @@ START_TEST(an_empty_stream_is_complete)
 }
 END_TEST
 
-static int take_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int take_begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     struct ArrowDeviceArray taken;
 
@@ -526,7 +527,7 @@ static bool is_set(void *ctx)
     return *(int64_t *)ctx != 0;
 }
 
-static int pass_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int pass_begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     ++*(int64_t *)ctx;
     return take_begin(NULL, in, reply);

@@ -9,6 +9,7 @@
 #include "support/plain_tree.h"
 #include "support/recording_consumer.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 #include "uvarrow/stages.h"
 
 enum { MAPS = 4, ARRAYS = 4 };

@@ -16,14 +16,14 @@ enum { SOURCES = 5, BATCHES = 2, ROWS = 10 };
 enum { LIMITS = 2, OF_RUNTIME = 0, OF_TURNS = 1 }; /* the loop index */
 
 static struct fixture f, sources[SOURCES];
-static struct uva_turns *turns;
+static struct uva_permits *permits;
 static struct uva_outcome outcome;
 static char seen[64];
 static int done;
 
 /* ---- the fixture -------------------------------------------------------- */
 
-/* Opens a runtime and sources, which have `count` turns of that kind. */
+/* Opens a runtime and sources, which have `count` permits of that kind. */
 static void open_limited(int kind, int32_t count, int64_t wait_ms)
 {
     const struct uva_runtime_options options = {
@@ -32,11 +32,11 @@ static void open_limited(int kind, int32_t count, int64_t wait_ms)
     fixture_open_with(&f, 0, &options);
     if (kind == OF_TURNS)
         ck_assert_int_eq(
-            uva_turns_new(f.loop.runtime, count, wait_ms, &turns, NULL), 0);
+            uva_permits_new(f.loop.runtime, count, wait_ms, &permits, NULL), 0);
     for (int i = 0; i < SOURCES; i++) {
         fixture_open_beside(&sources[i], BATCHES, &f);
         sources[i].fake.rows = ROWS + i;
-        sources[i].options.turns = turns;
+        sources[i].options.permits = permits;
     }
     memset(&outcome, 0, sizeof(outcome));
     seen[0] = '\0';
@@ -46,8 +46,8 @@ static void open_limited(int kind, int32_t count, int64_t wait_ms)
 static void tear_down(void)
 {
     fixture_release(&f);
-    uva_turns_release(turns);
-    turns = NULL;
+    uva_permits_release(permits);
+    permits = NULL;
     for (int i = 0; i < SOURCES; i++)
         fixture_close(&sources[i]);
     fixture_close(&f);
@@ -246,7 +246,7 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
     return 0;
 }
 
-static int begin_same(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int begin_same(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     struct ArrowDeviceArray taken;
 
@@ -342,8 +342,7 @@ START_TEST(a_branch_that_needs_the_source_counts_for_all)
 }
 END_TEST
 
-/* ---- the order of turns ---------------------------------------------------
- */
+/* ---- the order of permits ------------------------------------------------ */
 
 /* Starts the first `count` sources as one stream, all but the first one opened
  * ahead, and awaits that the first stays in a call. */
@@ -381,7 +380,7 @@ static void await_beside(int i)
     ck_assert_int_eq(sources[i].got.outcome.end, UVA_END_COMPLETE);
 }
 
-START_TEST(a_turn_to_spare_is_taken_ahead)
+START_TEST(a_permit_to_spare_is_taken_ahead)
 {
     open_limited(_i, 2, 0);
     sources[1].fake.gate_at = 0;
@@ -393,7 +392,7 @@ START_TEST(a_turn_to_spare_is_taken_ahead)
 }
 END_TEST
 
-START_TEST(the_last_turn_is_not_taken_ahead)
+START_TEST(the_last_permit_is_not_taken_ahead)
 {
     open_limited(_i, 1, 0);
     start_ahead(2);
@@ -434,8 +433,7 @@ START_TEST(a_source_that_becomes_needed_makes_room_for_one_ahead)
 }
 END_TEST
 
-/* ---- the end of a wait ----------------------------------------------------
- */
+/* ---- the end of a wait --------------------------------------------------- */
 
 START_TEST(the_time_of_a_wait_ahead_does_not_count)
 {
@@ -563,7 +561,7 @@ int main(void)
     suite_add_loops(tc, 0, STAGES, every_stage_has_what_is_above_it_know, NULL);
     suite_add_loops(
         tc, 0, LIMITS, a_branch_that_needs_the_source_counts_for_all,
-        a_turn_to_spare_is_taken_ahead, the_last_turn_is_not_taken_ahead,
+        a_permit_to_spare_is_taken_ahead, the_last_permit_is_not_taken_ahead,
         a_source_that_is_needed_goes_before_one_that_waits_ahead,
         a_source_that_becomes_needed_makes_room_for_one_ahead,
         a_wait_ahead_ends_with_a_cancel,

@@ -695,7 +695,7 @@ START_TEST(a_wait_on_the_blocking_lane_lets_others_in)
     fill(1);
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
     ck_assert_int_eq(uva__jobs_init(&jobs, workers, &none, "test"), 0);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     ck_assert_int_eq(uva__lane_ensure(&jobs, UVA_LANE_BLOCKING), 0);
     uva__lane_submit(&jobs, UVA_LANE_BLOCKING, &first.job);
     uva__lane_submit(&jobs, UVA_LANE_BLOCKING, &second.job);

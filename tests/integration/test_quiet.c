@@ -150,14 +150,14 @@ static void ck_quiet(bool blocks)
 
 static struct uva_stream *make_stream(void)
 {
-    struct uva_blocking_source options = fake_source_options(&f.fake);
+    struct uva_arrow_source options = fake_source_options(&f.fake);
     struct ArrowArrayStream source;
 
     f.made++;
     if (f.fake.gate_at >= 0)
         options.interrupt = NULL;
     fake_source_plain(&f.fake, &source);
-    return uva_stream_from_blocking_cpu(f.rt, &source, &options);
+    return uva_stream_from_arrow_stream(f.rt, &source, &options);
 }
 
 START_TEST(a_runtime_that_did_nothing_is_quiet_after_its_close)
@@ -228,7 +228,7 @@ START_TEST(shared_workers_are_not_waited_for)
         run_a_turn();
     close_it();
     ck_quiet(false);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 END_TEST
 

@@ -166,7 +166,7 @@ START_TEST(a_stage_takes_its_memory_from_the_runtime)
             soft_event_end(&f.device, k, _i == 1 && k == 2 ? EIO : 0);
         soft_device_stream(&f.device, &f.fake, &source);
         loop_fail(&f.loop, n);
-        f.stream = uva_stream_from_blocking(f.loop.runtime, &source, NULL);
+        f.stream = uva_stream_from_device_stream(f.loop.runtime, &source, NULL);
         code = uva_stream_ready(f.stream, NULL);
         ck_assert(code == 0 || code == ENOMEM);
         code = fixture_try(&f, &error);
@@ -436,9 +436,9 @@ START_TEST(two_runtimes_share_one_service)
     fixture_device(&f, SOFT_CALLS);
     f.stream = fixture_device_stream(&f);
     fixture_open_with(&g, 3, &on_them);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     soft_device_stream(&f.device, &g.fake, &source);
-    g.stream = uva_stream_from_blocking(g.loop.runtime, &source, NULL);
+    g.stream = uva_stream_from_device_stream(g.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
     ck_assert_int_eq(uva_stream_ready(g.stream, NULL), 0);
     for (int k = 0; k < 3; k++)

@@ -653,7 +653,8 @@ START_TEST(batches_that_are_kept_are_passed_on_before_another_attempt)
 
     options.resume = true;
     open_first("123", EDOM, "no good");
-    ck_assert_int_eq(uva_stream_to_blocking(stream, &window, &out, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_device_stream(stream, &window, &out, NULL),
+                     0);
     loop_settle(&loop);
     ck_assert(!loop_has_timer(&loop));
     out.release(&out);

@@ -512,7 +512,7 @@ START_TEST(rows_do_not_wait_while_a_batch_is_at_hand)
 
     ck_assert_int_eq(uva_workers_new(&few, &on_them.workers, &error), 0);
     fixture_open_with(&f, 2, &on_them);
-    uva_workers_free(on_them.workers);
+    uva_workers_release(on_them.workers);
     f.fake.gate_at = 1;
     f.stream = fixture_blocking(&f);
     ck_assert_int_eq(
@@ -574,7 +574,7 @@ START_TEST(rows_that_wait_for_a_worker_need_no_timer)
 
     ck_assert_int_eq(uva_workers_new(&few, &on_them.workers, &error), 0);
     fixture_open_with(&f, 0, &on_them);
-    uva_workers_free(on_them.workers);
+    uva_workers_release(on_them.workers);
     f.stream = uva_stream_from_pusher(f.loop.runtime, NULL, &pusher);
     batch_schema(&schema);
     ck_assert_int_eq(uva_pusher_set_schema(pusher, &schema), 0);

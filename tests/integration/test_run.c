@@ -71,7 +71,7 @@ static bool has_worked(void *ctx)
     return atomic_load(&worked) == *(const int *)ctx;
 }
 
-static int run(enum uva_lane lane, uva_post_fn *end)
+static int run(enum uva_lane lane, uva_call_fn *end)
 {
     return uva_runtime_run(loop.runtime, lane, work, end, &worked);
 }

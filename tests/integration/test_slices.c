@@ -243,8 +243,8 @@ static struct uva_stream *foreign_slices(void)
                                       slice_end, NULL};
 
     sliced = 0;
-    return uva_stream_from_blocking_cpu(
-        loop.runtime, &source, &(struct uva_blocking_source){.on_loop = true});
+    return uva_stream_from_arrow_stream(
+        loop.runtime, &source, &(struct uva_arrow_source){.on_loop = true});
 }
 
 /* Takes some slices. Returns how many were read ahead of them. */

@@ -101,7 +101,7 @@ static int transform_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     return result == EAGAIN ? 0 : result;
 }
 
-static int async_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int async_begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     const enum deed now = next_deed();
     struct ArrowDeviceArray out;

@@ -434,7 +434,7 @@ END_TEST
 START_TEST(without_a_thread_or_its_turn_it_waits)
 {
     const enum uva_waiting wanted =
-        _i == 0 ? UVA_WAITING_WORKER : UVA_WAITING_TURN;
+        _i == 0 ? UVA_WAITING_WORKER : UVA_WAITING_PERMIT;
     struct uva_workers *workers;
     struct fixture other;
     struct uva_runtime_options options = {.measure = true};
@@ -447,7 +447,7 @@ START_TEST(without_a_thread_or_its_turn_it_waits)
     if (_i == 1)
         options.sources_open = 1;
     fixture_open_with(&f, 2, &options);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     fixture_open_beside(&other, 2, &f);
     f.fake.gate_at = 0;
     f.stream = fixture_blocking(&f);
@@ -599,7 +599,7 @@ START_TEST(a_map_without_a_thread_waits_for_a_worker)
         0);
     options.workers = workers;
     fixture_open_with(&f, 1, &options);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     fixture_open_beside(&other, 1, &f);
     atomic_store(&held, true);
     other.stream = fixture_blocking(&other);

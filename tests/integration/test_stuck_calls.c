@@ -177,12 +177,12 @@ static struct uva_stream *source_stream(struct uva_runtime *runtime,
                                         enum where stuck)
 {
     struct source *source = calloc(1, sizeof(*source));
-    const struct uva_blocking_source options = {
+    const struct uva_arrow_source options = {
         .open = source_open, .free_ctx = source_free, .ctx = source};
 
     source->stuck = stuck;
     source->left = 3;
-    return uva_stream_from_blocking_cpu(runtime, NULL, &options);
+    return uva_stream_from_arrow_stream(runtime, NULL, &options);
 }
 
 /* ---- its consumer ------------------------------------------------------- */
@@ -273,7 +273,7 @@ static struct uva_runtime *open_with(const struct uva_workers_options *options)
     struct uva_workers *workers = pool_new(options);
     struct uva_runtime *runtime = open_on(workers);
 
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     return runtime;
 }
 
@@ -364,7 +364,7 @@ START_TEST(stuck_calls_of_a_runtime_that_was_closed_do_not_starve_another)
     workers = pool_new(&options);
     first = open_on(workers);
     second = open_on(workers);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     get_stuck(stuck, STUCK, first, IN_NEXT);
     for (int i = 0; i < STUCK; i++)
         uva_stream_release(stuck[i].stream);
@@ -444,7 +444,7 @@ static bool write_off_without_memory(long k)
     gate.open = false;
     options.workers = pool_new(&few);
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
-    uva_workers_free(options.workers);
+    uva_workers_release(options.workers);
     get_stuck(&stuck, 1, runtime, IN_NEXT);
     cancel(&stuck);
     memory.fail_at = atomic_load(&memory.asked) + k;
@@ -737,7 +737,7 @@ START_TEST(one_that_has_not_begun_does_not_count)
     gate_open();
     completes(&busy);
     end(runtime);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 END_TEST
 
@@ -1023,7 +1023,7 @@ START_TEST(a_thread_that_could_not_be_created_is_tried_again)
     completes(&busy);
     take_n(&freed, 2);
     end(runtime);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 END_TEST
 

@@ -77,7 +77,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 static void start(struct query *query, const char *sql,
                   struct uva_runtime *runtime)
 {
-    const struct uva_blocking_source options = {
+    const struct uva_arrow_source options = {
         .open = query_open, .free_ctx = query_free, .ctx = query};
     const struct uva_consumer consumer = {
         .on_batch = on_batch, .on_done = on_done, .ctx = query};
@@ -86,7 +86,7 @@ static void start(struct query *query, const char *sql,
     sem_init(&query->opening, 0, 0);
     sem_init(&query->done, 0, 0);
     sem_init(&query->freed, 0, 0);
-    query->stream = uva_stream_from_blocking_cpu(runtime, NULL, &options);
+    query->stream = uva_stream_from_arrow_stream(runtime, NULL, &options);
     ck_assert_int_eq(uva_stream_for_each(query->stream, &consumer, NULL), 0);
 }
 
@@ -99,7 +99,7 @@ START_TEST(a_query_is_answered_beside_cross_joins_that_ignore_a_cancel)
 
     ck_assert_int_eq(uva_workers_new(&few, &options.workers, NULL), 0);
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
-    uva_workers_free(options.workers);
+    uva_workers_release(options.workers);
     for (int i = 0; i < STUCK; i++) {
         start(&joins[i], CROSS_JOIN, runtime);
         take(&joins[i].opening);

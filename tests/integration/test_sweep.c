@@ -106,7 +106,7 @@ static void row_stages(void)
     maps = 1;
 }
 
-static int begin_pass(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int begin_pass(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     struct ArrowDeviceArray taken;
 

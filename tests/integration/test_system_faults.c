@@ -339,7 +339,7 @@ static const char *logged_for(const char *call,
     ck_assert_int_eq(uva_workers_new(given, &options.workers, NULL), 0);
     fault = NULL;
     ck_assert_int_eq(uva_runtime_open(&loop, &options, &runtime, NULL), 0);
-    uva_workers_free(options.workers);
+    uva_workers_release(options.workers);
     close_runtime(BY_LOOP);
     return logged;
 }

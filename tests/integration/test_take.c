@@ -279,7 +279,7 @@ START_TEST(bad_calls_of_take_are_refused)
     struct uva_batch batch;
 
     ck_assert_int_eq(uva_stream_take(NULL, &batch, NULL), EINVAL);
-    f.stream = uva_stream_from_blocking(NULL, NULL, NULL);
+    f.stream = uva_stream_from_device_stream(NULL, NULL, NULL);
     ck_assert_int_eq(uva_stream_take(f.stream, &batch, NULL), EINVAL);
     fixture_release(&f);
     f.stream = fixture_tasks(&f);

@@ -87,12 +87,12 @@ static void await(struct query *query)
 static struct uva_stream *plain(struct uva_runtime *runtime,
                                 struct fake_source *fake)
 {
-    struct uva_blocking_source options = fake_source_options(fake);
+    struct uva_arrow_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
     options.window.batches = 1;
     fake_source_plain(fake, &source);
-    return uva_stream_from_blocking_cpu(runtime, &source, &options);
+    return uva_stream_from_arrow_stream(runtime, &source, &options);
 }
 
 /* A stream that is read through another stream of the same runtime. */
@@ -102,14 +102,14 @@ static struct uva_stream *nested(struct uva_runtime *runtime,
     const struct uva_window one = {.batches = 1};
     struct uva_stream *inner = plain(runtime, fake);
     struct ArrowArrayStream source = {0};
-    const int code = uva_stream_to_blocking_cpu(inner, &one, &source, NULL);
+    const int code = uva_stream_to_arrow_stream(inner, &one, &source, NULL);
 
     ck_assert(code == 0 || code == EAGAIN);
     if (code != 0)
         return inner; /* which reports the failure */
     uva_stream_release(inner);
-    return uva_stream_from_blocking_cpu(
-        runtime, &source, &(struct uva_blocking_source){.window = one});
+    return uva_stream_from_arrow_stream(
+        runtime, &source, &(struct uva_arrow_source){.window = one});
 }
 
 static int pass(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,

@@ -428,7 +428,7 @@ START_TEST(a_thread_that_others_have_is_named)
 
     ck_assert_int_eq(uva_workers_new(&one, &options.workers, NULL), 0);
     open_behind(&options);
-    uva_workers_free(options.workers);
+    uva_workers_release(options.workers);
     limit(&(struct uva_timeout){.open_ms = AT_ONCE});
     fixture_start(&f);
     times_out("(open_ms)", "from_blocking waits for a worker thread");
@@ -441,7 +441,7 @@ START_TEST(a_turn_to_be_opened_is_named)
     open_behind(&(struct uva_runtime_options){.sources_open = 1});
     limit(&(struct uva_timeout){.open_ms = AT_ONCE});
     fixture_start(&f);
-    times_out("(open_ms)", "from_blocking waits for its turn");
+    times_out("(open_ms)", "from_blocking waits for a permit");
     end_the_first();
 }
 END_TEST
@@ -597,7 +597,7 @@ START_TEST(a_source_has_no_negative_limit)
     fixture_open(&f, 5);
     f.options.busy_ms = -1;
     fixture_refused(&f, fixture_blocking(&f), EINVAL,
-                    "uva_blocking_source: busy_ms must not be negative");
+                    "uva_arrow_source: busy_ms must not be negative");
 }
 END_TEST
 
@@ -633,7 +633,8 @@ START_TEST(time_in_which_a_reader_has_no_room_does_not_count)
     open_pushed(true, 0);
     push(5);
     limit(&(struct uva_timeout){.between_ms = HOUR});
-    ck_assert_int_eq(uva_stream_to_blocking(f.stream, &window, &out, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_device_stream(f.stream, &window, &out, NULL),
+                     0);
     loop_settle(&f.loop);
     ck_assert(!loop_has_timer(&f.loop));
     out.release(&out);

@@ -101,7 +101,7 @@ START_TEST(pinned_memory_without_an_event_is_the_hosts_at_once)
 
     fixture_open_device(&f, SOFT_COPIES, 3);
     fake_source_device(&f.fake, ARROW_DEVICE_CUDA_HOST, &source);
-    f.stream = uva_stream_from_blocking(f.loop.runtime, &source, NULL);
+    f.stream = uva_stream_from_device_stream(f.loop.runtime, &source, NULL);
     ck_assert_int_eq(
         uva_stream_transfer(
             f.stream, &(struct uva_transfer){.device_type = ARROW_DEVICE_CPU}),

@@ -17,8 +17,8 @@
 
 #include "support/check_suite.h"
 #include "support/hosting_fixture.h"
-#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 #include "uvarrow/stages.h"
 
 enum { PATIENCE_MS = 600000, TURNS = 50, AN_HOUR_MS = 3600000 };
@@ -266,7 +266,7 @@ START_TEST(waiting_on_the_opener_before_the_first_turn_says_edeadlk)
     struct ArrowSchema schema = {0};
 
     ck_assert(uva_runtime_on_loop(h.rt));
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &blocking, NULL),
+    ck_assert_int_eq(uva_stream_to_arrow_stream(stream, NULL, &blocking, NULL),
                      0);
     uva_stream_release(stream);
     ck_assert_int_eq(blocking.get_next(&blocking, &array), EDEADLK);
@@ -362,13 +362,13 @@ enum { FEW = 4, MANY = 3000 };
  */
 static struct uva_stream *read_stream(int64_t batches, int32_t ahead)
 {
-    struct uva_blocking_source options = fake_source_options(&h.fake);
+    struct uva_arrow_source options = fake_source_options(&h.fake);
     struct ArrowArrayStream source;
 
     h.fake.batches = batches;
     options.window.batches = ahead;
     fake_source_plain(&h.fake, &source);
-    return uva_stream_from_blocking_cpu(h.rt, &source, &options);
+    return uva_stream_from_arrow_stream(h.rt, &source, &options);
 }
 
 static void start_few(struct uva_stream *stream)

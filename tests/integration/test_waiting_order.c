@@ -170,7 +170,7 @@ static struct reader *reader_make(char name, bool reads_ahead)
 {
     const struct uva_window window = {.batches = WINDOW};
     struct reader *reader = &readers[started++];
-    const struct uva_blocking_source options = {
+    const struct uva_arrow_source options = {
         .open = reader_open, .ctx = reader, .window = window};
 
     memset(reader, 0, sizeof(*reader));
@@ -180,7 +180,7 @@ static struct reader *reader_make(char name, bool reads_ahead)
     recording_init(&reader->got);
     if (reads_ahead)
         reader->got.appetite = 0;
-    reader->stream = uva_stream_from_blocking_cpu(loop.runtime, NULL, &options);
+    reader->stream = uva_stream_from_arrow_stream(loop.runtime, NULL, &options);
     if (!maps)
         return reader;
     ck_assert_int_eq(
@@ -266,7 +266,7 @@ static void set_up(void)
     sem_init(&entered, 0, 0);
     order_clear();
     loop_open_with(&loop, &(struct uva_runtime_options){.workers = workers});
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 
 static void tear_down(void)

@@ -332,7 +332,7 @@ std::shared_ptr<arrow::RecordBatchReader> reader_of(const Feed &feed)
 
 uva_stream *stream_from_reader(World &world, From from, const Feed &feed)
 {
-    uva_blocking_source how{};
+    uva_arrow_source how{};
     ArrowArrayStream plain;
     ArrowDeviceArrayStream device;
 
@@ -341,11 +341,11 @@ uva_stream *stream_from_reader(World &world, From from, const Feed &feed)
     if (from == From::READER) {
         ck_assert_arrow(
             arrow::ExportRecordBatchReader(reader_of(feed), &plain));
-        return uva_stream_from_blocking_cpu(world.runtime, &plain, &how);
+        return uva_stream_from_arrow_stream(world.runtime, &plain, &how);
     }
     ck_assert_arrow(
         arrow::ExportDeviceRecordBatchReader(reader_of(feed), &device));
-    return uva_stream_from_blocking(world.runtime, &device, &how);
+    return uva_stream_from_device_stream(world.runtime, &device, &how);
 }
 
 } // namespace
@@ -575,7 +575,7 @@ void run_blocking(Run &run)
     ArrowArrayStream out;
 
     ck_assert_int_eq(
-        uva_stream_to_blocking_cpu(run.stream, &window, &out, nullptr), 0);
+        uva_stream_to_arrow_stream(run.stream, &window, &out, nullptr), 0);
     std::thread reader(read_exported<ArrowArrayStream>, &run, &out,
                        arrow::ImportRecordBatchReader);
     run.world.until([&run] {
@@ -590,8 +590,8 @@ void run_device_blocking(Run &run)
     const uva_window window{run.plan.window, 0, 0, {}};
     ArrowDeviceArrayStream out;
 
-    ck_assert_int_eq(uva_stream_to_blocking(run.stream, &window, &out, nullptr),
-                     0);
+    ck_assert_int_eq(
+        uva_stream_to_device_stream(run.stream, &window, &out, nullptr), 0);
     std::thread reader(
         read_exported<ArrowDeviceArrayStream>, &run, &out,
         +[](ArrowDeviceArrayStream *stream) {
@@ -632,7 +632,8 @@ std::shared_ptr<arrow::RecordBatchReader> reader_on(uva_stream *stream)
 {
     ArrowDeviceArrayStream out;
 
-    ck_assert_int_eq(uva_stream_to_blocking(stream, nullptr, &out, nullptr), 0);
+    ck_assert_int_eq(
+        uva_stream_to_device_stream(stream, nullptr, &out, nullptr), 0);
     uva_stream_release(stream);
     return value_of(arrow::ImportDeviceRecordBatchReader(&out));
 }

@@ -109,8 +109,9 @@ enum class Stop {
 struct Plan {
     Stop stop = Stop::NEVER;
     size_t at = 0;
-    int32_t window = 0; /* size in batches of to_blocking, of Arrow's queue */
-    Tap tap{};          /* DRIVE..: between uvarrow and Arrow; or empty */
+    int32_t window =
+        0;     /* size in batches of to_device_stream, of Arrow's queue */
+    Tap tap{}; /* DRIVE..: between uvarrow and Arrow; or empty */
 };
 
 /* The batches that arrived, and how the stream ended, as reported by Arrow and

@@ -5,9 +5,9 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
+#include "uvarrow/sources.h"
 
 /* Python calls these by name. */
 int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
@@ -18,7 +18,7 @@ int ipc_decode(int fd, int need_end_mark, struct ArrowArrayStream *out,
                char *text, int room);
 
 /* Writes a whole part, and releases it. */
-static int ipc_write(struct uva_encoder_part *part, int fd)
+static int ipc_write(struct uva_part *part, int fd)
 {
     int64_t bytes = 0;
     int code = 0;
@@ -32,14 +32,14 @@ static int ipc_write(struct uva_encoder_part *part, int fd)
     }
     if (bytes != part->bytes)
         code = EPROTO;
-    uva_encoder_part_release(part);
+    uva_part_release(part);
     return code;
 }
 
 static int ipc_batches(struct uva_encoder *encoder, struct ArrowArrayStream *in,
                        int fd, struct uva_error *error)
 {
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct ArrowArray array;
     struct ArrowDeviceArray batch;
     int code = uva_encoder_begin(encoder, &part);
@@ -111,7 +111,7 @@ int ipc_decode(int fd, int need_end_mark, struct ArrowArrayStream *out,
         code = uva_runtime_open(NULL, NULL, &runtime, &error);
     if (code == 0) {
         stream = uva_stream_from_file(runtime, fd, &options);
-        code = uva_stream_to_blocking_cpu(stream, NULL, out, &error);
+        code = uva_stream_to_arrow_stream(stream, NULL, out, &error);
         uva_stream_release(stream);
     }
     (void)snprintf(text, (size_t)room, "%s", error.message);

@@ -53,7 +53,7 @@ static int divides(void *ctx, const struct uva_batch *batch, bool *keep,
 int rows_play(struct uva_runtime *runtime, struct ArrowArrayStream *in,
               const struct rows_stages *stages, struct ArrowArrayStream *out)
 {
-    struct uva_stream *stream = uva_stream_from_blocking_cpu(runtime, in, NULL);
+    struct uva_stream *stream = uva_stream_from_arrow_stream(runtime, in, NULL);
     const struct uva_transform transform = {.batch = pass,
                                             .on_loop = stages->place == 2,
                                             .window.batches = stages->window};
@@ -73,7 +73,7 @@ int rows_play(struct uva_runtime *runtime, struct ArrowArrayStream *in,
         (void)uva_stream_limit_rows(stream, stages->limit);
     if (stages->flat != 0)
         (void)uva_stream_without_offsets(stream);
-    code = uva_stream_to_blocking_cpu(stream, NULL, out, NULL);
+    code = uva_stream_to_arrow_stream(stream, NULL, out, NULL);
     uva_stream_release(stream);
     return code;
 }

@@ -117,7 +117,7 @@ START_TEST(a_stream_without_batches_has_a_schema)
     ck_assert_arrow(
         arrow::ExportRecordBatchReader(std::make_shared<NoBatches>(), &none));
     const Delivery got = carry(
-        world, uva_stream_from_blocking_cpu(world.runtime, &none, nullptr),
+        world, uva_stream_from_arrow_stream(world.runtime, &none, nullptr),
         static_cast<To>(_i));
 
     check_complete(got);

@@ -210,13 +210,13 @@ struct Session {
 
     uva_stream *stream(World &world)
     {
-        uva_blocking_source how{};
+        uva_arrow_source how{};
 
         how.open = open;
         how.interrupt = interrupt;
         how.free_ctx = free_ctx;
         how.ctx = this;
-        return uva_stream_from_blocking_cpu(world.runtime, nullptr, &how);
+        return uva_stream_from_arrow_stream(world.runtime, nullptr, &how);
     }
 };
 

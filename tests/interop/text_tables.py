@@ -49,7 +49,7 @@ REALS = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1e16, 0.1, 1 / 3,
 class Style(ctypes.Structure):
     """struct uva_csv."""
 
-    _fields_ = [("delimiter", ctypes.c_char), ("no_header", ctypes.c_bool),
+    _fields_ = [("delimiter", ctypes.c_char), ("rows_only", ctypes.c_bool),
                 ("crlf", ctypes.c_bool), ("null_text", ctypes.c_char_p)]
 
     def separator(self):
@@ -117,7 +117,7 @@ class Tables(random_tables.Tables):
     def style(self):
         return Style(
             delimiter=self.random.choice([b"\0", b",", b";", b"\t", b".", b"1"]),
-            no_header=self.some(4) == 0, crlf=self.some(2) == 0,
+            rows_only=self.some(4) == 0, crlf=self.some(2) == 0,
             null_text=self.random.choice([None, None, b"NULL", b"\\N", b"0"]))
 
     def names(self, fields):
@@ -342,7 +342,7 @@ def check_csv(module, tables, schema, batches):
         row or [""] for row in csv.reader(
             io.StringIO(text, newline=""), delimiter=style.separator(),
             strict=True)]
-    if not style.no_header:
+    if not style.rows_only:
         assert [name for name, _ in rows.pop(0)] == schema.names
     for batch in batches:
         for i in range(batch.num_rows):
@@ -437,7 +437,7 @@ def check_halves(module):
     lines = encode(module, batch.schema, [batch], JSON, Style()).splitlines()
     texts = [line.removeprefix('{"x":').removesuffix("}") for line in lines]
     assert encode(module, batch.schema, [batch], CSV,
-                  Style(no_header=True)).splitlines() == texts
+                  Style(rows_only=True)).splitlines() == texts
     assert len(texts) == len(halves)
     for text, half in zip(texts, halves):
         assert struct.pack("<e", float(text)) == half, text

@@ -296,7 +296,7 @@ static void prepare(void)
                                          .size = sizeof(world.bytes)};
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
     ck_assert_int_eq(uva__jobs_init(&world.jobs, workers, NULL, NULL), 0);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     world.jobs.notify = jobs_notify;
     world.first.run = first_run;
     world.second.run = second_run;

@@ -53,11 +53,11 @@ static job count_rows(uva::stream s, counted &c)
 
 static uva::stream scan(const uva::runtime &rt, db *d)
 {
-    uva::blocking_cpu_stream rows;
+    uva::arrow_stream rows;
     const int code = db_query(d, "SELECT * FROM flights", rows.out());
 
     assert(code == 0);
-    return uva::stream::from_blocking_cpu(rt.get(), rows.get());
+    return uva::stream::from_arrow_stream(rt.get(), rows.get());
 }
 
 // A stream that gives one batch of 10 rows, and no end.

@@ -18,7 +18,7 @@ static struct uva_stream *some(void)
     struct ArrowArrayStream rows = {0};
 
     (void)db_scan("x", &rows);
-    return uva_stream_from_blocking_cpu(rt, &rows, NULL);
+    return uva_stream_from_arrow_stream(rt, &rows, NULL);
 }
 
 struct seen {
@@ -85,7 +85,7 @@ static void errors_while_building_are_remembered(void)
 {
     struct ArrowArrayStream released = {0}, rows = {0};
     struct seen x = {0}, y = {0};
-    struct uva_stream *s = uva_stream_from_blocking_cpu(rt, &released, NULL);
+    struct uva_stream *s = uva_stream_from_arrow_stream(rt, &released, NULL);
 
     assert(s != NULL && uva_stream_status(s, NULL) == EINVAL);
     assert(uva_stream_map(s, &(struct uva_map){.free_ctx = freed, .ctx = &x}) ==
@@ -95,9 +95,8 @@ static void errors_while_building_are_remembered(void)
     uva_stream_release(s);
 
     (void)db_scan("x", &rows); /* no runtime, but rows are taken */
-    s = uva_stream_from_blocking_cpu(
-        NULL, &rows,
-        &(struct uva_blocking_source){.free_ctx = freed, .ctx = &y});
+    s = uva_stream_from_arrow_stream(
+        NULL, &rows, &(struct uva_arrow_source){.free_ctx = freed, .ctx = &y});
     assert(rows.release == NULL && y.freed == 1);
     assert(start(s, count, &y) != 0);
     uva_stream_release(s);
@@ -289,7 +288,7 @@ static void blocking_out_never_hangs_the_loop(void)
 
     struct uva_stream *s = some();
 
-    assert(uva_stream_to_blocking_cpu(s, NULL, &out, NULL) == 0);
+    assert(uva_stream_to_arrow_stream(s, NULL, &out, NULL) == 0);
     assert(out.get_next(&out, &array) == EDEADLK);
     assert(out.get_last_error(&out)[0] != '\0');
     out.release(&out); /* cancels */

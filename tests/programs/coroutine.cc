@@ -104,7 +104,7 @@ static uva_stream *scan(const uva::runtime &rt, db *d)
     const int code = db_query(d, "SELECT * FROM flights", &rows);
 
     assert(code == 0);
-    return uva_stream_from_blocking_cpu(rt.get(), &rows, nullptr);
+    return uva_stream_from_arrow_stream(rt.get(), &rows, nullptr);
 }
 
 int main()
@@ -117,7 +117,7 @@ int main()
         db_interrupt(bad); // its first batch is an error
         count_rows(scan(rt, good), whole);
         count_rows(scan(rt, bad), broken);
-        count_rows(uva_stream_from_blocking_cpu(nullptr, nullptr, nullptr),
+        count_rows(uva_stream_from_arrow_stream(nullptr, nullptr, nullptr),
                    refused);
         uv_run(uv_default_loop(), UV_RUN_DEFAULT);
         db_close(good);

@@ -13,16 +13,16 @@
 
 #include "support/world.h"
 
-static uva::blocking_cpu_stream rows()
+static uva::arrow_stream rows()
 {
-    uva::blocking_cpu_stream made;
+    uva::arrow_stream made;
     const int code = db_scan("flights.db", made.out());
 
     assert(code == 0);
     return made;
 }
 
-static std::string text_of(const uva::encoder_part &part)
+static std::string text_of(const uva::part &part)
 {
     std::string text;
 
@@ -33,11 +33,11 @@ static std::string text_of(const uva::encoder_part &part)
 }
 
 // Encodes the first batch, by an encoder that is gone before its part.
-static uva::encoder_part first_batch()
+static uva::part first_batch()
 {
-    uva::blocking_cpu_stream source = rows();
+    uva::arrow_stream source = rows();
     uva::encoder lines;
-    uva::encoder_part part;
+    uva::part part;
     uva::schema of;
     uva::cpu_array from;
     uva::array batch;
@@ -57,7 +57,7 @@ static uva::encoder_part first_batch()
     uva_array_from_cpu(from.get(), batch.out());
     code = lines.batch(batch.get(), part, &error);
     assert(code == 0 && !batch); // taken
-    uva::encoder_part last;
+    uva::part last;
     code = lines.end(last);
     assert(code == 0 && last->bytes == 0);
     return part;
@@ -65,7 +65,7 @@ static uva::encoder_part first_batch()
 
 static void encode()
 {
-    uva::encoder_part part = first_batch(), other;
+    uva::part part = first_batch(), other;
     const std::string text = text_of(part);
     size_t lines = 0;
 
@@ -85,7 +85,7 @@ static void on_done(void *ctx, const uva_outcome *outcome, int64_t bytes)
 static void write_all()
 {
     std::FILE *file = std::tmpfile();
-    uva::blocking_cpu_stream source = rows();
+    uva::arrow_stream source = rows();
     uva::runtime rt;
     int64_t bytes = 0;
     uva_error error{};
@@ -97,7 +97,7 @@ static void write_all()
     options.ctx = &bytes;
     int code = rt.open(uv_default_loop(), {}, &error);
     assert(code == 0);
-    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), source.get());
+    uva::stream s = uva::stream::from_arrow_stream(rt.get(), source.get());
     code = s.write(nullptr, options, &error);
     assert(code == EINVAL); // no socket
     code = s.write_file(fileno(file), options, &error);
@@ -136,7 +136,7 @@ static int64_t count(uva::stream s)
 static void read_file()
 {
     std::FILE *file = std::tmpfile();
-    uva::blocking_cpu_stream source = rows();
+    uva::arrow_stream source = rows();
     uva::runtime rt;
     int64_t bytes = 0;
     uva_write options{};
@@ -146,7 +146,7 @@ static void read_file()
     options.ctx = &bytes;
     int code = rt.open(uv_default_loop());
     assert(code == 0);
-    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), source.get());
+    uva::stream s = uva::stream::from_arrow_stream(rt.get(), source.get());
     code = s.write_file(fileno(file), options);
     assert(code == 0);
     s.release();
@@ -171,7 +171,7 @@ static void on_released(void *ctx, uv_stream_s *socket)
 
 static void read_socket()
 {
-    uva::blocking_cpu_stream source = rows();
+    uva::arrow_stream source = rows();
     uva::runtime rt;
     uv_pipe_t ends[2];
     int pair[2], released = 0;
@@ -193,7 +193,7 @@ static void read_socket()
     read.ctx = &released;
     code = rt.open(uv_default_loop());
     assert(code == 0);
-    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), source.get());
+    uva::stream s = uva::stream::from_arrow_stream(rt.get(), source.get());
     code = s.write(reinterpret_cast<uv_stream_t *>(&ends[0]), written);
     assert(code == 0);
     s.release();

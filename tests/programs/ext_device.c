@@ -192,7 +192,7 @@ static struct report run(struct scan *scan)
     assert(uva_runtime_open(loop, NULL, &rt, &error) == 0);
     assert(uva_device_register(rt, ARROW_DEVICE_EXT_DEV, &devices_ops, NULL,
                                &error) == 0);
-    s = uva_stream_from_blocking(rt, &source, NULL);
+    s = uva_stream_from_device_stream(rt, &source, NULL);
     assert(uva_stream_ready(s, &(struct uva_ready){.timeout_ms = 20000}) == 0);
     assert(uva_stream_for_each(s,
                                &(struct uva_consumer){.on_batch = on_batch,

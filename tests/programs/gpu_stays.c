@@ -47,7 +47,7 @@ int main(void)
     }
     assert(uva_runtime_open(loop, NULL, &job.rt, NULL) == 0);
     assert(gpu_scan(&scan) == 0);
-    s = uva_stream_from_blocking(job.rt, &scan, NULL);
+    s = uva_stream_from_device_stream(job.rt, &scan, NULL);
     assert(uva_stream_ready(
                s, &(struct uva_ready){.wait = UVA_WAIT_STREAM,
                                       .device_stream = job.stream}) == 0);

@@ -66,7 +66,7 @@ int main(void)
     rows = GPU_ROWS; /* the first batch is waited for alone */
     assert(uva_array_wait(rt, &one, UVA_FOREVER, one_ready, NULL) == 0);
 
-    s = uva_stream_from_blocking(rt, &scan, NULL);
+    s = uva_stream_from_device_stream(rt, &scan, NULL);
     assert(uva_stream_transfer(s, NULL) == 0); /* copies to the host */
     assert(uva_stream_for_each(
                s,

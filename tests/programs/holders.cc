@@ -15,9 +15,9 @@
 
 #include "support/world.h"
 
-static uva::blocking_cpu_stream rows()
+static uva::arrow_stream rows()
 {
-    uva::blocking_cpu_stream made;
+    uva::arrow_stream made;
     const int code = db_scan("flights.db", made.out());
 
     assert(code == 0);
@@ -26,8 +26,8 @@ static uva::blocking_cpu_stream rows()
 
 static uva::stream scan(const uva::runtime &rt)
 {
-    uva::blocking_cpu_stream source = rows();
-    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), source.get());
+    uva::arrow_stream source = rows();
+    uva::stream s = uva::stream::from_arrow_stream(rt.get(), source.get());
 
     assert(!source); // taken
     return s;
@@ -232,7 +232,7 @@ static void replies_that_are_lost_fail_the_stream(const uva::runtime &rt)
     assert(sum_of(std::move(u)) == 0);
     v.map_async(uva::options<uva_async_map>().set(
         &uva_async_map::begin,
-        [](void *, uva_batch *, uva_reply *) { return EDOM; }));
+        [](void *, uva_batch *, struct uva_reply *) { return EDOM; }));
     fails_with(std::move(v), EDOM);
     run();
     assert(held.use_count() == 1);
@@ -469,8 +469,8 @@ static void an_exception_becomes_an_error(const uva::runtime &rt)
 
 static void building_fails_at_the_start(const uva::runtime &rt)
 {
-    uva::blocking_cpu_stream none;
-    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), none.get());
+    uva::arrow_stream none;
+    uva::stream s = uva::stream::from_arrow_stream(rt.get(), none.get());
     uva::consumer keep([](uva_batch &) { return 0; },
                        [](const uva_outcome &) { assert(false); });
     uva_error error{};
@@ -623,7 +623,7 @@ static void a_runtime_with_a_thread_is_joined(void)
     uva::workers shared;
     uva::runtime rt;
     uva_error error{};
-    uva::blocking_cpu_stream out;
+    uva::arrow_stream out;
     int code = shared.open(
         uva::options<uva_workers_options>()
             .set(&uva_workers_options::idle_ms, INT32_MAX)
@@ -639,7 +639,7 @@ static void a_runtime_with_a_thread_is_joined(void)
                        &uva_runtime_options::workers, shared.get()),
                    &error);
     assert(code == 0 && rt.open(nullptr, {}, &error) == EBUSY);
-    code = scan(rt).to_blocking_cpu(out.out(), {}, &error);
+    code = scan(rt).to_arrow_stream(out.out(), {}, &error);
     assert(code == 0);
     int64_t read = 0;
     for (;;) {

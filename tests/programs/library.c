@@ -56,11 +56,11 @@ static int open_one(void *ctx, struct ArrowArrayStream *out,
 /* Reads a database ahead of its reader, as a blocking stream. */
 static int lib_scan(const char *uri, struct ArrowArrayStream *out)
 {
-    struct uva_stream *s = uva_stream_from_blocking_cpu(
+    struct uva_stream *s = uva_stream_from_arrow_stream(
         rt, NULL,
-        &(struct uva_blocking_source){
+        &(struct uva_arrow_source){
             .open = open_one, .free_ctx = free, .ctx = strdup(uri)});
-    int code = uva_stream_to_blocking_cpu(s, NULL, out, NULL);
+    int code = uva_stream_to_arrow_stream(s, NULL, out, NULL);
 
     uva_stream_release(s);
     return code;

@@ -14,7 +14,7 @@ static uva_stream *scan(const uva::runtime &rt)
     const int code = db_scan("flights.db", &rows);
 
     assert(code == 0);
-    return uva_stream_from_blocking_cpu(rt.get(), &rows, nullptr);
+    return uva_stream_from_arrow_stream(rt.get(), &rows, nullptr);
 }
 
 static void run(const uva::runtime &rt)
@@ -68,7 +68,7 @@ static void after_the_destructor_no_callback_comes(const uva::runtime &rt)
 static void building_fails_with_an_exception(const uva::runtime &rt)
 {
     ArrowArrayStream released{};
-    uva::stream s(uva_stream_from_blocking_cpu(rt.get(), &released, nullptr));
+    uva::stream s(uva_stream_from_arrow_stream(rt.get(), &released, nullptr));
     int code = 0;
 
     try {

@@ -51,7 +51,7 @@ static struct uva_stream *open_stream(struct uva_runtime *rt)
     struct ArrowArrayStream rows = {0};
 
     assert(db_scan("flights.db", &rows) == 0);
-    return uva_stream_from_blocking_cpu(rt, &rows, NULL);
+    return uva_stream_from_arrow_stream(rt, &rows, NULL);
 }
 
 int main(void)

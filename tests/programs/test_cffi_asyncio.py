@@ -26,7 +26,7 @@ try:
 except ImportError:
     cffi = None
 
-HEADERS = "arrow_abi base arrow trace runtime stream adapters stages".split()
+HEADERS = "arrow_abi base arrow trace runtime stream sources stages".split()
 BATCHES, ROWS = 20, 1000  # as support/world.h has them
 PATIENCE = 600  # time limit of a test, in seconds
 ffi = lib = None
@@ -182,7 +182,7 @@ def callbacks():
 def query(runtime):
     rows = ffi.new("struct ArrowArrayStream *")
     assert lib.db_scan(b"flights.db", rows) == 0
-    return Stream(runtime, lib.uva_stream_from_blocking_cpu(runtime.rt, rows,
+    return Stream(runtime, lib.uva_stream_from_arrow_stream(runtime.rt, rows,
                                                             ffi.NULL))
 
 

@@ -92,7 +92,7 @@ int main(void)
     assert(job.db != NULL);
     assert(uva_runtime_open(loop, NULL, &rt, &error) == 0);
     s = uva_stream_from_pusher(rt, &options, &pusher);
-    assert(uva_stream_to_blocking_cpu(s, &(struct uva_window){.batches = 8},
+    assert(uva_stream_to_arrow_stream(s, &(struct uva_window){.batches = 8},
                                       &job.in, &error) == 0);
     uva_stream_release(s);
     job.work.data = &job;

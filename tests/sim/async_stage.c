@@ -16,7 +16,7 @@
 /* A batch that was begun. */
 struct answer {
     struct answer *next; /* owns: the batch begun before it */
-    uva_reply *reply;
+    struct uva_reply *reply;
     struct ArrowDeviceArray batch; /* owns */
     bool fails;
 };
@@ -41,7 +41,7 @@ static void answers_free(struct answers *answers)
 /* Takes a batch that no fiber has taken: the batch of `reply`, or any; NULL if
  * there is none. */
 static struct answer *answer_take(struct answers *answers,
-                                  const uva_reply *reply)
+                                  const struct uva_reply *reply)
 {
     struct answer **at = &answers->queue, *answer;
 
@@ -98,7 +98,7 @@ static void answerer(void *arg)
 
 /* ---- the library's calls ------------------------------------------------ */
 
-static int stage_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int stage_begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
     struct answers *answers = ctx;
     const bool bad = batches_ordinal(&in->data.array) == answers->bad;
@@ -129,7 +129,7 @@ static int stage_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
     return 0;
 }
 
-static void stage_cancel(void *ctx, uva_reply *reply)
+static void stage_cancel(void *ctx, struct uva_reply *reply)
 {
     struct answers *answers = ctx;
     struct answer *answer;

@@ -26,36 +26,36 @@ struct blocking_peer {
     int interrupting; /* calls of interrupt in flight */
     bool released;    /* the stream was released */
     bool is_open;     /* the stream was opened */
-    bool has_turns;   /* counts in `shared.users` */
+    bool has_permits; /* counts in `shared.users` */
     bool in_session;  /* counts in `shared.inside` */
     bool was_called;  /* by the worker, or by the loop */
 };
 
-/* Turns that sources of one runtime share, as in a pool of connections. */
+/* Permits that sources of one runtime share, as in a pool of connections. */
 static struct {
     struct uva_runtime *runtime; /* borrows */
-    struct uva_turns *turns;     /* owns; NULL: there are no turns now */
+    struct uva_permits *permits; /* owns; NULL: there are no permits now */
     int users;                   /* sources that were not freed */
-    struct uva_turns *session;   /* owns: within these; NULL: there are no
-                                    turns */
+    struct uva_permits *session; /* owns: within these; NULL: there are no
+                                  permits */
     int inside;                  /* sources that have those */
 } shared;
 
 /* Some sources are in a session of the pool. */
-static struct uva_turns *session_get(struct blocking_peer *peer,
-                                     int64_t wait_ms)
+static struct uva_permits *session_get(struct blocking_peer *peer,
+                                       int64_t wait_ms)
 {
-    struct uva_turns *made;
+    struct uva_permits *made;
 
     if (shared.session == NULL &&
-        uva_turns_within(shared.turns, 1, wait_ms, &made, NULL) == 0) {
+        uva_permits_within(shared.permits, 1, wait_ms, &made, NULL) == 0) {
         if (shared.session == NULL)
             shared.session = made;
         else
-            uva_turns_release(made);
+            uva_permits_release(made);
     }
     if (shared.session == NULL)
-        return shared.turns;
+        return shared.permits;
     shared.inside++;
     peer->in_session = true;
     return shared.session;
@@ -63,47 +63,47 @@ static struct uva_turns *session_get(struct blocking_peer *peer,
 
 /* Gives them to a source, which waits for a limited time: sources may depend on
  * each other. */
-static struct uva_turns *turns_get(struct uva_runtime *runtime,
-                                   struct blocking_peer *peer)
+static struct uva_permits *permits_get(struct uva_runtime *runtime,
+                                       struct blocking_peer *peer)
 {
     const int64_t wait_ms = 1 + (int64_t)sim_choose(20);
-    struct uva_turns *turns;
+    struct uva_permits *permits;
 
-    if (shared.users == 0 && shared.turns == NULL &&
-        uva_turns_new(runtime, 1 + (int32_t)sim_choose(2), wait_ms, &turns,
-                      NULL) == 0) {
-        if (shared.turns == NULL) {
+    if (shared.users == 0 && shared.permits == NULL &&
+        uva_permits_new(runtime, 1 + (int32_t)sim_choose(2), wait_ms, &permits,
+                        NULL) == 0) {
+        if (shared.permits == NULL) {
             shared.runtime = runtime;
-            shared.turns = turns;
+            shared.permits = permits;
         } else {
-            uva_turns_release(turns);
+            uva_permits_release(permits);
         }
     }
-    if (shared.turns == NULL || shared.runtime != runtime)
+    if (shared.permits == NULL || shared.runtime != runtime)
         return NULL;
     shared.users++;
-    peer->has_turns = true;
+    peer->has_permits = true;
     peer->expectation->excuses |= EXCUSE_TIMEOUT;
-    expectation_note("chain %d: its source takes turns",
+    expectation_note("chain %d: its source takes permits",
                      peer->expectation->number);
-    (void)uva_turns_resize(shared.turns, 1 + shared.users % 3);
-    return wait_ms % 2 == 0 ? session_get(peer, wait_ms) : shared.turns;
+    (void)uva_permits_resize(shared.permits, 1 + shared.users % 3);
+    return wait_ms % 2 == 0 ? session_get(peer, wait_ms) : shared.permits;
 }
 
-static void turns_put(const struct blocking_peer *peer)
+static void permits_put(const struct blocking_peer *peer)
 {
-    struct uva_turns *turns = shared.turns, *session = shared.session;
+    struct uva_permits *permits = shared.permits, *session = shared.session;
 
     shared.users--;
     shared.inside -= peer->in_session;
     if (peer->in_session && shared.inside == 0) {
         shared.session = NULL;
-        uva_turns_release(session);
+        uva_permits_release(session);
     }
     if (shared.users > 0)
         return;
-    shared.turns = NULL;
-    uva_turns_release(turns);
+    shared.permits = NULL;
+    uva_permits_release(permits);
 }
 
 static void peer_enter(struct blocking_peer *peer, const char *what)
@@ -336,8 +336,8 @@ static void peer_free(void *ctx)
         sim_fail("free_ctx of a source before its release");
     if (peer->inside != 0 || peer->interrupting != 0)
         sim_fail("free_ctx of a source inside a call of it");
-    if (peer->has_turns)
-        turns_put(peer);
+    if (peer->has_permits)
+        permits_put(peer);
     arena_free(peer);
 }
 
@@ -361,11 +361,11 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
                                         struct expectation *expectation)
 {
     struct blocking_peer *peer = arena_new(sizeof(*peer), "a blocking source");
-    struct uva_blocking_source options = {.ctx = peer,
-                                          .free_ctx = peer_free,
-                                          .needed = peer_needed,
-                                          .window = peers_window(),
-                                          .on_loop = peers_chance(1, 10)};
+    struct uva_arrow_source options = {.ctx = peer,
+                                       .free_ctx = peer_free,
+                                       .needed = peer_needed,
+                                       .window = peers_window(),
+                                       .on_loop = peers_chance(1, 10)};
     const bool opens = peers_chance(1, 3);
     const bool plain = !expectation->device && peers_chance(1, 2);
     struct ArrowDeviceArrayStream device;
@@ -380,7 +380,7 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
         options.interrupt = peer_interrupt;
     /* by the drawn values: other schedules stay as they were */
     if ((options.window.batches + expectation->total) % 4 == 1)
-        options.turns = turns_get(runtime, peer);
+        options.permits = permits_get(runtime, peer);
     expectation_note(
         "chain %d: a blocking source, %s%s%s, window %d", expectation->number,
         plain ? "plain" : "device", opens ? ", opened later" : "",
@@ -388,13 +388,13 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
     options.open = opens && plain ? open_plain : NULL;
     options.open_device = opens && !plain ? open_device : NULL;
     if (opens)
-        return plain ? uva_stream_from_blocking_cpu(runtime, NULL, &options)
-                     : uva_stream_from_blocking(runtime, NULL, &options);
+        return plain ? uva_stream_from_arrow_stream(runtime, NULL, &options)
+                     : uva_stream_from_device_stream(runtime, NULL, &options);
     if (plain) {
         plain_make(peer, &cpu);
-        return uva_stream_from_blocking_cpu(runtime, &cpu, &options);
+        return uva_stream_from_arrow_stream(runtime, &cpu, &options);
     }
     device_make(peer, &device);
     monitor_blocking(&device);
-    return uva_stream_from_blocking(runtime, &device, &options);
+    return uva_stream_from_device_stream(runtime, &device, &options);
 }

@@ -633,7 +633,7 @@ static int link_open(void *ctx, struct ArrowDeviceArrayStream *out,
 
     expectation_note("chain %d: the way on is opened",
                      link->expectation->number);
-    code = uva_stream_to_blocking(link->above, &link->window, out, error);
+    code = uva_stream_to_device_stream(link->above, &link->window, out, error);
     if (code == 0)
         monitor_blocking(out);
     return code;
@@ -646,36 +646,36 @@ static void link_interrupt(void *ctx)
     uva_stream_cancel(link->above, 0, "interrupted");
 }
 
-/* Gives a turn for one source where the runtime limits its own: a source that
+/* Gives a permit for one source where the runtime limits its own: a source that
  * reads from another stream must not wait for it. */
-static struct uva_turns *link_turns(struct uva_runtime *runtime)
+static struct uva_permits *link_permits(struct uva_runtime *runtime)
 {
-    struct uva_turns *turns = NULL;
+    struct uva_permits *permits = NULL;
 
     if (hosts_limit_sources(runtime) &&
-        uva_turns_new(runtime, 1, 0, &turns, NULL) != 0)
-        expectation_note("no turns for a link");
-    return turns;
+        uva_permits_new(runtime, 1, 0, &permits, NULL) != 0)
+        expectation_note("no permits for a link");
+    return permits;
 }
 
 static struct uva_stream *link_blocking(struct uva_runtime *runtime,
                                         struct link *link)
 {
-    struct uva_turns *turns = link_turns(runtime);
-    const struct uva_blocking_source options = {
+    struct uva_permits *permits = link_permits(runtime);
+    const struct uva_arrow_source options = {
         .open_device = link_open,
         .interrupt = peers_chance(1, 2) ? link_interrupt : NULL,
         .free_ctx = link_free,
         .ctx = link,
         .device_type = device_type(link->expectation),
         .window = peers_window(),
-        .turns = turns};
+        .permits = permits};
     struct uva_stream *stream;
 
     expectation_note("chain %d: a blocking stream on into another",
                      link->expectation->number);
-    stream = uva_stream_from_blocking(runtime, NULL, &options);
-    uva_turns_release(turns);
+    stream = uva_stream_from_device_stream(runtime, NULL, &options);
+    uva_permits_release(permits);
     return stream;
 }
 

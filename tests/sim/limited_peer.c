@@ -62,7 +62,7 @@ static struct uva_stream *blocking_stream(struct uva_runtime *runtime,
                                       empty_release, empty};
 
     empty->fails = fails;
-    return uva_stream_from_blocking_cpu(runtime, &source, NULL);
+    return uva_stream_from_arrow_stream(runtime, &source, NULL);
 }
 
 /* A query does not fail: its pool may do so. */

@@ -107,6 +107,6 @@ void monitor_blocking(struct ArrowDeviceArrayStream *stream)
         return;
     options = check_draw(0);
     expectation_note("a check of a blocking stream");
-    if (uva_check_blocking(stream, &options, NULL) != 0)
+    if (uva_check_device_stream(stream, &options, NULL) != 0)
         arena_free(options.ctx);
 }

@@ -104,11 +104,11 @@ int reader_peer_start(struct uva_stream *stream,
         peer->leaves_at = (int64_t)sim_choose((uint64_t)expectation->total + 1);
     expectation_note("chain %d: a reader, window %d", expectation->number,
                      window.batches);
-    code = uva_stream_to_blocking(stream, peers_chance(1, 4) ? NULL : &window,
-                                  &peer->source, NULL);
+    code = uva_stream_to_device_stream(
+        stream, peers_chance(1, 4) ? NULL : &window, &peer->source, NULL);
     if (code != 0) {
         if (peer->source.release != NULL)
-            sim_fail("to_blocking failed and gave a stream");
+            sim_fail("to_arrow_stream failed and gave a stream");
         arena_free(peer);
         return code;
     }

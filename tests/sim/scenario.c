@@ -520,7 +520,7 @@ static void scenario_body(void *arg)
         if (scenario.chains[i].reported != scenario.chains[i].asked)
             sim_fail("a group was reported %d times",
                      scenario.chains[i].reported);
-    uva_workers_free(scenario.workers);
+    uva_workers_release(scenario.workers);
     if (scenario.devices)
         device_end();
     hostile_producers_conclude();

@@ -99,7 +99,7 @@ void squatters_start(struct uva_runtime *runtime, int n)
         source = (struct ArrowArrayStream){squatter_schema, squatter_next,
                                            squatter_error, squatter_release,
                                            squatter};
-        squatter->stream = uva_stream_from_blocking_cpu(runtime, &source, NULL);
+        squatter->stream = uva_stream_from_arrow_stream(runtime, &source, NULL);
         if (uva_stream_for_each(squatter->stream, &consumer, NULL) != 0)
             expectation_note("squatter: not started");
         peers_spawn("canceller of a squatter", squatter_cancel, squatter);

@@ -52,13 +52,13 @@ void blocking_open(struct blocking_fixture *b, struct uva_workers *workers,
 
 void blocking_plain(struct blocking_fixture *b)
 {
-    struct uva_blocking_source options = fake_source_options(&b->fake);
+    struct uva_arrow_source options = fake_source_options(&b->fake);
     struct ArrowArrayStream source;
 
     options.window.batches = 1;
     fake_source_plain(&b->fake, &source);
     b->sources++;
-    b->stream = uva_stream_from_blocking_cpu(b->runtime, &source, &options);
+    b->stream = uva_stream_from_arrow_stream(b->runtime, &source, &options);
 }
 
 void blocking_tasks(struct blocking_fixture *b)
@@ -74,7 +74,7 @@ void blocking_start(struct blocking_fixture *b, int32_t window)
     const struct uva_window whole = {.batches = window};
 
     ck_assert_int_eq(
-        uva_stream_to_blocking_cpu(b->stream, &whole, &b->out, NULL), 0);
+        uva_stream_to_arrow_stream(b->stream, &whole, &b->out, NULL), 0);
 }
 
 void blocking_start_plain(struct blocking_fixture *b, int32_t window)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fake source that is read through uva_stream_to_blocking_cpu(), on a runtime
+/* A fake source that is read through uva_stream_to_arrow_stream(), on a runtime
  * with its own thread so that the test's thread may block; and threads that
  * read. Closing the fixture checks that each object was released once. */
 #ifndef UVA_SUPPORT_BLOCKING_FIXTURE_H
@@ -69,7 +69,7 @@ void blocking_reader_start(struct blocking_reader *reader,
                            struct ArrowArrayStream *stream);
 void blocking_reader_join(struct blocking_reader *reader);
 
-/* Returns the task ring of `stream`, which to_blocking_cpu gave; waits until a
+/* Returns the task ring of `stream`, which to_arrow_stream gave; waits until a
  * thread sleeps in it; waits until the loop has posted some of `events` (enum
  * uva__task_ring_event). */
 struct uva__task_ring *

@@ -303,9 +303,9 @@ static void source_free(void *ctx)
     atomic_fetch_add(&((struct fake_source *)ctx)->freed, 1);
 }
 
-struct uva_blocking_source fake_source_options(struct fake_source *fake)
+struct uva_arrow_source fake_source_options(struct fake_source *fake)
 {
-    return (struct uva_blocking_source){
+    return (struct uva_arrow_source){
         .interrupt = source_interrupt, .free_ctx = source_free, .ctx = fake};
 }
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "uvarrow/adapters.h"
+#include "uvarrow/sources.h"
 
 /* A blocking stream of the source. */
 struct fake_stream {
@@ -75,7 +75,7 @@ bool fake_source_again(struct fake_source *fake);
 
 /* Returns options for the source: free_ctx is counted, and interrupt opens the
  * gate. */
-struct uva_blocking_source fake_source_options(struct fake_source *fake);
+struct uva_arrow_source fake_source_options(struct fake_source *fake);
 
 /* Returns the source as a source of tasks. */
 struct uva_task_source fake_source_tasks(struct fake_source *fake);

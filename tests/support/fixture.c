@@ -153,7 +153,7 @@ struct uva_stream *fixture_blocking(struct fixture *f)
     f->readers++;
     f->contexts++;
     stream =
-        uva_stream_from_blocking_cpu(f->loop.runtime, &source, &f->options);
+        uva_stream_from_arrow_stream(f->loop.runtime, &source, &f->options);
     ck_assert(source.release == NULL);
     return stream;
 }
@@ -181,7 +181,7 @@ struct uva_stream *fixture_hook(struct fixture *f)
 {
     f->options.open = open_plain;
     f->contexts++;
-    return uva_stream_from_blocking_cpu(f->loop.runtime, NULL, &f->options);
+    return uva_stream_from_arrow_stream(f->loop.runtime, NULL, &f->options);
 }
 
 struct uva_stream *fixture_on_loop(struct fixture *f)
@@ -192,7 +192,7 @@ struct uva_stream *fixture_on_loop(struct fixture *f)
     f->options.interrupt = NULL;
     fake_source_device(&f->fake, ARROW_DEVICE_CPU, &device);
     f->contexts++;
-    return uva_stream_from_blocking(f->loop.runtime, &device, &f->options);
+    return uva_stream_from_device_stream(f->loop.runtime, &device, &f->options);
 }
 
 struct uva_stream *fixture_device_stream(struct fixture *f)
@@ -200,7 +200,7 @@ struct uva_stream *fixture_device_stream(struct fixture *f)
     struct ArrowDeviceArrayStream source;
 
     soft_device_stream(&f->device, &f->fake, &source);
-    return uva_stream_from_blocking(f->loop.runtime, &source, NULL);
+    return uva_stream_from_device_stream(f->loop.runtime, &source, NULL);
 }
 
 struct uva_stream *fixture_arrays(struct fixture *f,

@@ -12,6 +12,7 @@
 #include "support/loop_fixture.h"
 #include "support/recording_consumer.h"
 #include "support/soft_device.h"
+#include "uvarrow/sources.h"
 #include "uvarrow/uvarrow.h"
 
 struct fixture {
@@ -19,7 +20,7 @@ struct fixture {
     bool shares; /* the runtime belongs to another fixture */
     struct loop_fixture loop;
     struct fake_source fake;
-    struct uva_blocking_source options; /* options of blocking sources */
+    struct uva_arrow_source options; /* options of blocking sources */
     struct soft_device device;
     bool has_device;
     struct uva_stream *stream;     /* counts; NULL: released, or not made */

@@ -37,12 +37,12 @@ void hosting_close_embedded(struct hosting_fixture *h)
 
 struct uva_stream *hosting_stream(struct hosting_fixture *h, bool on_loop)
 {
-    struct uva_blocking_source options = fake_source_options(&h->fake);
+    struct uva_arrow_source options = fake_source_options(&h->fake);
     struct ArrowArrayStream source;
 
     options.on_loop = on_loop;
     fake_source_plain(&h->fake, &source);
-    return uva_stream_from_blocking_cpu(h->rt, &source, &options);
+    return uva_stream_from_arrow_stream(h->rt, &source, &options);
 }
 
 void hosting_start_stream(struct hosting_fixture *h)
@@ -52,14 +52,14 @@ void hosting_start_stream(struct hosting_fixture *h)
 
 void hosting_start_stuck(struct hosting_fixture *h)
 {
-    struct uva_blocking_source options = fake_source_options(&h->fake);
+    struct uva_arrow_source options = fake_source_options(&h->fake);
     struct ArrowArrayStream source;
 
     options.interrupt = NULL;
     h->fake.gate_at = 0;
     fake_source_plain(&h->fake, &source);
     recording_consume(&h->consumer,
-                      uva_stream_from_blocking_cpu(h->rt, &source, &options));
+                      uva_stream_from_arrow_stream(h->rt, &source, &options));
 }
 
 void hosting_completed(struct hosting_fixture *h)

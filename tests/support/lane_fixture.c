@@ -75,7 +75,7 @@ void lane_open(struct lane_fixture *lanes,
 
     ck_assert_int_eq(uva_workers_new(options, &workers, NULL), 0);
     lane_share(lanes, workers);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 
 void lane_close(struct lane_fixture *lanes)

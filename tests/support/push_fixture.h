@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "support/recording_consumer.h"
-#include "uvarrow/adapters.h"
+#include "uvarrow/sources.h"
 
 struct push_fixture {
     struct loop_fixture loop;

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "check/blocking_check.h"
+#include "check/device_stream_check.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 
@@ -109,7 +109,7 @@ void spoiled_stream_check(struct spoiled_stream *spoiled)
     options.keep = true;
     ck_assert_int_eq(uva__reporter_new(&options, &spoiled->reporter, NULL), 0);
     ck_assert_int_eq(
-        uva__blocking_check(spoiled->reporter, &spoiled->stream, NULL), 0);
+        uva__device_stream_check(spoiled->reporter, &spoiled->stream, NULL), 0);
 }
 
 void spoiled_stream_open(struct spoiled_stream *spoiled, int chunks)

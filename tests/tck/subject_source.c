@@ -87,8 +87,8 @@ static void blocking_release(struct ArrowDeviceArrayStream *self)
     self->release = NULL;
 }
 
-struct uva_stream *subject_from_blocking(struct uva_runtime *runtime,
-                                         const struct subject_plan *plan)
+struct uva_stream *subject_from_device_stream(struct uva_runtime *runtime,
+                                              const struct subject_plan *plan)
 {
     struct ArrowDeviceArrayStream source = {
         .device_type = ARROW_DEVICE_CPU,
@@ -101,7 +101,7 @@ struct uva_stream *subject_from_blocking(struct uva_runtime *runtime,
     if (plan->plan > UVA_SUBJECT_FAILS_FIRST)
         return NULL;
     source.private_data = progress_new(plan);
-    return uva_stream_from_blocking(runtime, &source, NULL);
+    return uva_stream_from_device_stream(runtime, &source, NULL);
 }
 
 /* ---- tasks -------------------------------------------------------------- */

@@ -16,8 +16,8 @@ struct subject_plan {
 };
 
 /* Return a stream, or NULL if this kind of source cannot follow the plan. */
-struct uva_stream *subject_from_blocking(struct uva_runtime *runtime,
-                                         const struct subject_plan *plan);
+struct uva_stream *subject_from_device_stream(struct uva_runtime *runtime,
+                                              const struct subject_plan *plan);
 struct uva_stream *subject_from_tasks(struct uva_runtime *runtime,
                                       const struct subject_plan *plan);
 struct uva_stream *subject_from_arrays(struct uva_runtime *runtime,

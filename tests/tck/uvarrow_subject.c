@@ -74,7 +74,7 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
 
 /* A result that another thread gives. */
 struct answer {
-    uva_reply *reply;
+    struct uva_reply *reply;
     struct ArrowDeviceArray result;
 };
 
@@ -87,7 +87,8 @@ static void *answer_give(void *arg)
     return NULL;
 }
 
-static int begin_answer(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int begin_answer(void *ctx, struct uva_batch *in,
+                        struct uva_reply *reply)
 {
     struct answer *answer = malloc(sizeof(*answer));
     pthread_t thread;
@@ -107,7 +108,8 @@ static int begin_answer(void *ctx, struct uva_batch *in, uva_reply *reply)
     return pthread_detach(thread);
 }
 
-static int begin_through(void *ctx, struct uva_batch *in, uva_reply *reply)
+static int begin_through(void *ctx, struct uva_batch *in,
+                         struct uva_reply *reply)
 {
     struct ArrowDeviceArray result;
 
@@ -306,7 +308,7 @@ static struct uva_stream *stream_make(int32_t plan, int64_t batches, int64_t at)
     if (!chain_can(plan))
         return NULL;
     if (source != NULL && strcmp(source, "blocking") == 0)
-        stream = subject_from_blocking(runtime, &what);
+        stream = subject_from_device_stream(runtime, &what);
     else if (source != NULL && strcmp(source, "arrays") == 0)
         stream = subject_from_arrays(runtime, &what);
     else if (source != NULL && strcmp(source, "pusher") == 0)
@@ -343,7 +345,7 @@ int32_t uva_subject_open(int32_t plan, int64_t batches, int64_t at,
 
     if (stream == NULL)
         return UVA_SUBJECT_CANNOT;
-    code = uva_stream_to_blocking(stream, NULL, out, NULL);
+    code = uva_stream_to_device_stream(stream, NULL, out, NULL);
     uva_stream_release(stream);
     return code;
 }

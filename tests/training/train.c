@@ -165,8 +165,8 @@ static struct uva_stream *stream_of(struct uva_runtime *rt, int batches,
         abort();
     reader->left = batches;
     reader->texts = texts;
-    return uva_stream_from_blocking_cpu(
-        rt, &stream, &(struct uva_blocking_source){.on_loop = on_loop});
+    return uva_stream_from_arrow_stream(
+        rt, &stream, &(struct uva_arrow_source){.on_loop = on_loop});
 }
 
 /* ---- consumers ---------------------------------------------------------- */
@@ -315,7 +315,7 @@ static void read_all(void *ctx)
     stream->release(stream);
 }
 
-static void train_to_blocking(struct uva_runtime *rt, uv_loop_t *loop)
+static void train_to_arrow_stream(struct uva_runtime *rt, uv_loop_t *loop)
 {
     struct ArrowArrayStream out;
     struct uva_stream *stream;
@@ -323,7 +323,7 @@ static void train_to_blocking(struct uva_runtime *rt, uv_loop_t *loop)
 
     for (int i = 0; i < 2; i++) {
         stream = stream_of(rt, BATCHES, i == 1, true);
-        if (uva_stream_to_blocking_cpu(stream, NULL, &out, NULL) != 0)
+        if (uva_stream_to_arrow_stream(stream, NULL, &out, NULL) != 0)
             abort();
         uva_stream_release(stream);
         if (uv_thread_create(&thread, read_all, &out) != 0)
@@ -349,7 +349,7 @@ int main(void)
         return 1;
     train_for_each(rt, loop);
     train_drive(rt, loop);
-    train_to_blocking(rt, loop);
+    train_to_arrow_stream(rt, loop);
     (void)uva_runtime_close(rt, 0, NULL, NULL);
     run(loop);
     if (rows != all || failures != 0)

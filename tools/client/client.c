@@ -26,6 +26,7 @@
 #include "transport.h"
 #include "uvarrow/io.h"
 #include "uvarrow/runtime.h"
+#include "uvarrow/sources.h"
 
 /* The pair of sockets, and the connection with all steps that precede it. */
 enum { USERS = 3 };

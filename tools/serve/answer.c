@@ -18,23 +18,22 @@
 
 static void part_free(void *ptr)
 {
-    uva_encoder_part_release(ptr);
+    uva_part_release(ptr);
     free(ptr);
 }
 
 /* Sends a part, and takes it. Returns 0; ENOMEM; ECANCELED: the answer is gone.
  */
-static int answer_send(struct uva__answer *answer,
-                       struct uva_encoder_part *part)
+static int answer_send(struct uva__answer *answer, struct uva_part *part)
 {
     struct uva__transport_part out = {
         .buffers = part->buffers, .count = part->count, .release = part_free};
     const int64_t bytes = part->bytes;
-    struct uva_encoder_part *owned = bytes != 0 ? malloc(sizeof(*owned)) : NULL;
+    struct uva_part *owned = bytes != 0 ? malloc(sizeof(*owned)) : NULL;
 
     answer->rows += part->rows > 0 ? part->rows : 0;
     if (owned == NULL) {
-        uva_encoder_part_release(part);
+        uva_part_release(part);
         return bytes != 0 ? ENOMEM : 0;
     }
     *owned = *part;
@@ -201,14 +200,14 @@ static int answer_stop(struct uva__answer *answer)
 static int answer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__answer *answer = ctx;
-    struct uva_encoder_part part;
+    struct uva_part part;
     int code = answer_begin(answer);
 
     if (code != 0)
         return code;
     if (answer->connection->is_headless)
         return answer_stop(answer);
-    code = uva_encoder_part_take(&batch->data, &part);
+    code = uva_part_take(&batch->data, &part);
     if (code == 0)
         code = answer_send(answer, &part);
     if (code != 0)

@@ -163,8 +163,7 @@ bool checked_integer(PyObject *object, const char *name, long long *out);
  * it is no str, ValueError if it has a NUL character. */
 const char *checked_text(PyObject *object, const char *name);
 
-/* ---- the host: a runtime on an event loop of Python (host.c) --------------
- */
+/* ---- the host: a runtime on an event loop of Python (host.c) ------------- */
 
 typedef struct {
     PyObject_HEAD struct uva_runtime *runtime; /* counts: for late calls */
@@ -187,8 +186,7 @@ void host_turn_now(Host *host);
  * yielded to its task; NULL with an exception. */
 PyObject *host_future(const Host *host);
 
-/* ---- the tap: the part of a stream for callbacks (tap.c) ------------------
- */
+/* ---- the tap: the part of a stream for callbacks (tap.c) ----------------- */
 
 /* The Python objects of a source or of a function of a stage. The stream of the
  * tap owns these, so it shows them to the garbage collector. Under the GIL. */
@@ -224,7 +222,7 @@ void tap_release(struct tap *tap);        /* Thread: any */
 
 /* Has the waiters of the tap called when the turn is over. Loop thread. */
 void tap_ready(struct tap *tap);
-void tap_ready_fn(void *tap); /* as uva_ready_fn */
+void tap_ready_fn(void *tap); /* as uva_call_fn */
 
 /* Has tap_ready() called on the loop thread. Thread: any, without the GIL. */
 void tap_post_ready(struct tap *tap);
@@ -256,8 +254,7 @@ int tap_traverse(const struct tap *tap, visitproc visit, void *arg);
 /* The object is going: drops the stream on the loop thread, and the tap. */
 void tap_close(struct tap *tap, unsigned forks);
 
-/* ---- schemas and batches (schema.c, batch.c) ------------------------------
- */
+/* ---- schemas and batches (schema.c, batch.c) ----------------------------- */
 
 typedef struct {
     PyObject_HEAD struct ArrowSchema schema; /* owns */
@@ -322,8 +319,7 @@ PyObject *column_new(Batch *batch, int64_t i);
 /* from_dlpack(capsule, name) -> Batch: takes the tensor. */
 PyObject *column_from_dlpack(PyObject *module, PyObject *args);
 
-/* ---- a stream that an object has given (given.c) --------------------------
- */
+/* ---- a stream that an object has given (given.c) ------------------------- */
 
 struct given {
     struct ArrowArrayStream plain;        /* owns */
@@ -346,8 +342,7 @@ int given_fail(struct given *given, int code);
 /* Releases the stream, if there is one; keeps the exception that is set. */
 void given_close(struct given *given);
 
-/* ---- sources (source.c, rows.c) -------------------------------------------
- */
+/* ---- sources (source.c, rows.c) ------------------------------------------ */
 
 /* Makes a stream of an object of Python, which is opened on a worker by
  * `opener`. NULL with an exception. */
@@ -397,8 +392,7 @@ PyObject *stream_capsule(struct ArrowArrayStream *stream);
  * it. Waits for it, and lends the GIL meanwhile if the stream does. */
 PyObject *stream_capsule_schema(PyObject *module, PyObject *capsule);
 
-/* ---- stages (stage.c) -----------------------------------------------------
- */
+/* ---- stages (stage.c) ---------------------------------------------------- */
 
 int stage_map(struct tap *tap, PyObject *function, PyObject *schema,
               const struct uva_window *window);
@@ -406,8 +400,7 @@ int stage_filter(struct tap *tap, PyObject *function,
                  const struct uva_window *window);
 int stage_trace(struct tap *tap, PyObject *function);
 
-/* ---- streams (stream.c) ---------------------------------------------------
- */
+/* ---- streams (stream.c) -------------------------------------------------- */
 
 typedef struct {
     PyObject_HEAD Host *host; /* counts */
@@ -426,8 +419,7 @@ typedef struct {
 
 PyObject *stream_set_clock(PyObject *module, PyObject *ns); /* for tests */
 
-/* ---- databases (pool.c) ---------------------------------------------------
- */
+/* ---- databases (pool.c) -------------------------------------------------- */
 
 /* Make a stream of a query, and of a commit or a roll-back, with a tap, to
  * which they give a reference. Lend the host. NULL with an exception; then

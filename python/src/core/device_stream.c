@@ -98,7 +98,7 @@ PyObject *device_stream_capsule(struct uva_stream *stream,
 
     if (capsule == NULL)
         return NULL;
-    code = uva_stream_to_blocking(stream, window, inner_of(out), &error);
+    code = uva_stream_to_device_stream(stream, window, inner_of(out), &error);
     if (code != 0) {
         free(out->private_data);
         Py_DECREF(capsule);

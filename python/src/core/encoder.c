@@ -14,7 +14,7 @@ enum { SHORT_BYTES = 4096 };
 /* The common part of the chunks of one message. */
 struct part {
     int references; /* under the GIL */
-    struct uva_encoder_part encoded;
+    struct uva_part encoded;
 };
 
 typedef struct {
@@ -27,14 +27,13 @@ typedef struct {
     PyObject_HEAD struct uva_encoder *encoder; /* owns */
 } Encoder;
 
-/* ---- chunks ---------------------------------------------------------------
- */
+/* ---- chunks -------------------------------------------------------------- */
 
 static void part_drop(struct part *part)
 {
     if (--part->references > 0)
         return;
-    uva_encoder_part_release(&part->encoded);
+    uva_part_release(&part->encoded);
     free(part);
 }
 
@@ -107,14 +106,14 @@ static int chunks_add_bytes(PyObject *list, const struct uv_buf_t *buffers,
 }
 
 /* The list of chunks of a part, which is taken. */
-static PyObject *chunks_of(struct uva_encoder_part *encoded)
+static PyObject *chunks_of(struct uva_part *encoded)
 {
     struct part *part = malloc(sizeof(*part));
     PyObject *list = part == NULL ? PyErr_NoMemory() : PyList_New(0);
     size_t i = 0;
 
     if (list == NULL) {
-        uva_encoder_part_release(encoded);
+        uva_part_release(encoded);
         free(part);
         return NULL;
     }
@@ -135,8 +134,7 @@ static PyObject *chunks_of(struct uva_encoder_part *encoded)
     return list;
 }
 
-/* ---- the encoder ----------------------------------------------------------
- */
+/* ---- the encoder --------------------------------------------------------- */
 
 /* Encoder(schema, compression) */
 static PyObject *encoder_new(PyTypeObject *type, PyObject *args,
@@ -166,7 +164,7 @@ static PyObject *encoder_new(PyTypeObject *type, PyObject *args,
 
 static PyObject *encoder_begin(PyObject *object, PyObject *unused)
 {
-    struct uva_encoder_part part = {0};
+    struct uva_part part = {0};
     const int code = uva_encoder_begin(((Encoder *)object)->encoder, &part);
 
     (void)unused;
@@ -177,7 +175,7 @@ static PyObject *encoder_begin(PyObject *object, PyObject *unused)
 /* batch(Batch) -> chunks; the batch stays as it is */
 static PyObject *encoder_batch(PyObject *object, PyObject *batch)
 {
-    struct uva_encoder_part part = {0};
+    struct uva_part part = {0};
     struct ArrowDeviceArray data;
     struct uva_error error = {0};
     int code;
@@ -192,7 +190,7 @@ static PyObject *encoder_batch(PyObject *object, PyObject *batch)
 
 static PyObject *encoder_end(PyObject *object, PyObject *unused)
 {
-    struct uva_encoder_part part = {0};
+    struct uva_part part = {0};
     const int code = uva_encoder_end(((Encoder *)object)->encoder, &part);
 
     (void)unused;

@@ -27,8 +27,7 @@ struct source {
     bool is_reported; /* that its interrupt would have to be awaited */
 };
 
-/* ---- on workers -----------------------------------------------------------
- */
+/* ---- on workers ---------------------------------------------------------- */
 
 /* The opener's result: a capsule or an iterator; NULL with an exception. */
 static PyObject *source_call(struct source *source, bool device)
@@ -149,8 +148,7 @@ static void source_free(void *ctx)
     tap_release(tap);
 }
 
-/* ---- a stream that its first call opens -----------------------------------
- */
+/* ---- a stream that its first call opens ---------------------------------- */
 
 struct deferred {
     struct source *source;         /* owns */
@@ -203,8 +201,7 @@ static void deferred_release(struct ArrowArrayStream *stream)
     stream->release = NULL;
 }
 
-/* ---- on the loop thread ---------------------------------------------------
- */
+/* ---- on the loop thread -------------------------------------------------- */
 
 static struct source *source_new(struct tap *tap, PyObject *object,
                                  PyObject *opener, PyObject *interrupt)
@@ -227,7 +224,7 @@ static struct source *source_new(struct tap *tap, PyObject *object,
 /* args: object, opener, interrupt, batches, bytes, device type or -1 */
 struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args)
 {
-    struct uva_blocking_source how = {.free_ctx = source_free};
+    struct uva_arrow_source how = {.free_ctx = source_free};
     PyObject *object, *opener, *interrupt;
     struct source *source;
     struct uva_stream *stream;
@@ -249,11 +246,11 @@ struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args)
     how.window.bytes = bytes;
     if (device < 0) {
         how.open = source_open_cpu;
-        return uva_stream_from_blocking_cpu(host->runtime, NULL, &how);
+        return uva_stream_from_arrow_stream(host->runtime, NULL, &how);
     }
     how.open_device = source_open_device;
     how.device_type = device;
-    stream = uva_stream_from_blocking(host->runtime, NULL, &how);
+    stream = uva_stream_from_device_stream(host->runtime, NULL, &how);
     /* its data may have events */
     (void)uva_stream_ready(stream, &(struct uva_ready){.window = how.window});
     return stream;

@@ -68,8 +68,7 @@ static bool stream_check(Stream *self)
     return stream_was_opened(self) && host_check(self->host);
 }
 
-/* ---- open -----------------------------------------------------------------
- */
+/* ---- open ---------------------------------------------------------------- */
 
 static PyObject *stream_opened(Stream *self, struct uva_stream *stream)
 {
@@ -145,8 +144,7 @@ static PyObject *stream_ending(PyObject *object, PyObject *args)
     return stream_make((Stream *)object, args, pool_ending);
 }
 
-/* ---- start and take -------------------------------------------------------
- */
+/* ---- start and take ------------------------------------------------------ */
 
 static int stream_start(Stream *self)
 {
@@ -320,8 +318,7 @@ static PyObject *stream_get_host(PyObject *object, void *unused)
     return Py_NewRef(self->host != NULL ? (PyObject *)self->host : Py_None);
 }
 
-/* ---- end ------------------------------------------------------------------
- */
+/* ---- end ----------------------------------------------------------------- */
 
 static PyObject *stream_cancel(PyObject *object, PyObject *args)
 {
@@ -444,8 +441,7 @@ static void stream_dealloc(PyObject *object)
     core_free(object);
 }
 
-/* ---- stages ---------------------------------------------------------------
- */
+/* ---- stages -------------------------------------------------------------- */
 
 /* Ends a call that builds: None, or raises the first error of the stream. */
 static PyObject *stream_built(Stream *self)
@@ -669,8 +665,7 @@ static PyObject *stream_set_name(PyObject *object, PyObject *args)
     return stream_built(self);
 }
 
-/* ---- looking on, and the other way ----------------------------------------
- */
+/* ---- looking on, and the other way --------------------------------------- */
 
 static const char *waiting_name(enum uva_waiting waiting)
 {
@@ -681,7 +676,7 @@ static const char *waiting_name(enum uva_waiting waiting)
         [UVA_WAITING_WORKER] = "worker",
         [UVA_WAITING_DEVICE] = "device",
         [UVA_WAITING_MEMORY] = "memory",
-        [UVA_WAITING_TURN] = "turn",
+        [UVA_WAITING_PERMIT] = "permit",
         [UVA_WAITING_TIME] = "time",
     };
 
@@ -738,7 +733,7 @@ int stream_block(struct uva_stream *stream, PyObject *args,
     if (!PyArg_ParseTuple(args, "iL", &window.batches, &bytes))
         return -1;
     window.bytes = bytes;
-    code = uva_stream_to_blocking_cpu(stream, &window, out, &error);
+    code = uva_stream_to_arrow_stream(stream, &window, out, &error);
     if (code != 0)
         (void)core_raise(code, error.message, NULL);
     return code != 0 ? -1 : 0;
@@ -774,8 +769,7 @@ static PyObject *stream_device_reader(PyObject *object, PyObject *args)
     return capsule;
 }
 
-/* ---- await ----------------------------------------------------------------
- */
+/* ---- await --------------------------------------------------------------- */
 
 /* On asyncio it yields a future itself, and None to let the loop run; for other
  * loops, the coroutine _next() does that. */
@@ -988,8 +982,7 @@ PyType_Spec next_spec = {.name = "uvarrow._core.Next",
                                   Py_TPFLAGS_DISALLOW_INSTANTIATION,
                          .slots = next_slots};
 
-/* ---- the type -------------------------------------------------------------
- */
+/* ---- the type ------------------------------------------------------------ */
 
 static PyObject *stream_new(PyTypeObject *type, PyObject *args,
                             PyObject *kwargs)

@@ -253,8 +253,8 @@ class Session:
 
     async def commit(self):
         """Commits; the next query begins another transaction, or with autocommit
-        `begin()` does. If it fails the transaction is rolled back, unless its
-        turn has not come (TimeoutError)."""
+        `begin()` does. If it fails the transaction is rolled back, unless it
+        got no permit (TimeoutError)."""
         await self._end("COMMIT")
 
     async def rollback(self):
@@ -297,7 +297,7 @@ class Session:
             await _finish(self._transact(sql))
         except Error as error:
             if self._autocommit and not isinstance(error, TimeoutError):
-                await self._give_up() # it has had its turn
+                await self._give_up() # it has had its permit
             raise
         self._begun = not self._autocommit
 

@@ -399,7 +399,7 @@ static struct ArrowArrayStream pushed_rows(int batches)
         fake_source_batch(&f.fake, i, &batch);
         ck_assert_int_eq(uva_pusher_push(pusher, &batch, NULL, 0), 0);
     }
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(pushed, NULL, &rows, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_arrow_stream(pushed, NULL, &rows, NULL), 0);
     uva_stream_release(pushed);
     return rows;
 }

@@ -271,7 +271,7 @@ START_TEST(as_many_connects_hang_as_may_be_stuck)
 END_TEST
 
 /* A place may be taken by a connection that is being closed, too. */
-START_TEST(a_query_with_a_turn_does_not_wait_for_ever)
+START_TEST(a_query_with_a_permit_does_not_wait_for_ever)
 {
     make(&(struct uva_adbc_pool_options){.driver = FAKE,
                                          .connections = 1,
@@ -306,7 +306,7 @@ static bool is_calm(void *ctx)
     return stats().queries_waiting == 0;
 }
 
-START_TEST(a_query_with_a_turn_that_waits_can_be_cancelled)
+START_TEST(a_query_with_a_permit_that_waits_can_be_cancelled)
 {
     make(&(struct uva_adbc_pool_options){
         .driver = FAKE, .connections = 1, .idle_ms = 5, .keeps_session = true});
@@ -439,7 +439,7 @@ START_TEST(the_counts_are_those_of_now)
     ck_assert_int_eq(now.queries_waiting, 1);
     ck_assert_int_eq(now.queries, 3);
     ck_assert_mem_eq(now.reserved, none, sizeof(none));
-    uva_stream_cancel(streams[2], 0, NULL); /* that waits for its turn */
+    uva_stream_cancel(streams[2], 0, NULL); /* that waits for its permit */
     await_end(2);
     fake_driver_go();
     await_complete(0);
@@ -661,9 +661,9 @@ int main(void)
     tcase_add_loop_test(
         tc, what_has_parameters_is_tried_again_until_they_are_read, 0, 2);
     tcase_add_test(tc, a_query_of_a_session_is_not_repeated);
-    tcase_add_test(tc, a_query_with_a_turn_that_waits_can_be_cancelled);
+    tcase_add_test(tc, a_query_with_a_permit_that_waits_can_be_cancelled);
     tcase_add_test(tc, a_wait_may_be_as_long_as_can_be);
-    suite_add_loops(tc, 0, 2, a_query_with_a_turn_does_not_wait_for_ever,
+    suite_add_loops(tc, 0, 2, a_query_with_a_permit_does_not_wait_for_ever,
                     a_remote_database_that_is_old_is_opened_again, NULL);
     tcase_add_test(tc, a_failure_in_the_rows_ends_idle_connections_too);
     tcase_add_test(tc, a_database_with_a_fatal_error_is_opened_again);

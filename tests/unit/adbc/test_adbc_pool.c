@@ -248,7 +248,7 @@ START_TEST(a_limit_of_the_first_batch_counts_from_the_start)
 }
 END_TEST
 
-START_TEST(a_limit_of_the_first_batch_counts_while_a_query_waits_for_its_turn)
+START_TEST(a_limit_of_the_first_batch_counts_while_a_query_waits_for_a_permit)
 {
     make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
     start(0, "execute waits");
@@ -1374,7 +1374,7 @@ int main(void)
     tcase_add_loop_test(tc, a_limit_of_the_first_batch_counts_from_the_start, 0,
                         4);
     tcase_add_test(
-        tc, a_limit_of_the_first_batch_counts_while_a_query_waits_for_its_turn);
+        tc, a_limit_of_the_first_batch_counts_while_a_query_waits_for_a_permit);
     tcase_add_test(tc, a_query_that_waits_for_its_turn_can_be_cancelled);
     tcase_add_test(tc, a_query_does_not_wait_for_ever);
     tcase_add_test(tc,

@@ -167,8 +167,8 @@ START_TEST(a_session_without_queries_needs_no_connection)
 }
 END_TEST
 
-/* The turn of a query of the pool comes after the turn of the session, which
- * has the only connection. */
+/* The permit of a query of the pool comes after the permit of the session,
+ * which has the only connection. */
 START_TEST(queries_of_a_session_run_in_order_and_alone)
 {
     make_session(NULL);
@@ -597,7 +597,7 @@ START_TEST(a_session_with_a_cancelled_query_is_lost)
 }
 END_TEST
 
-/* It is cancelled before its turn: it was not executed. */
+/* It is cancelled before it has a permit: it was not executed. */
 START_TEST(a_query_that_waits_may_be_cancelled)
 {
     make_session(NULL);

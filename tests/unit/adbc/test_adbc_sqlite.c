@@ -80,7 +80,7 @@ static struct ArrowArrayStream five_rows(struct fixture *source)
     fixture_open_beside(source, 5, &f);
     source->stream = fixture_blocking(source);
     ck_assert_int_eq(
-        uva_stream_to_blocking_cpu(source->stream, NULL, &rows, NULL), 0);
+        uva_stream_to_arrow_stream(source->stream, NULL, &rows, NULL), 0);
     return rows;
 }
 

@@ -21,7 +21,7 @@ static void read_all(struct reference_stream *stream,
     while (reference_reader_step(&reader))
         ;
     reference_reader_fini(&reader);
-    (void)uva_check_conclude_blocking(&reader.stream);
+    (void)uva_check_conclude_device_stream(&reader.stream);
 }
 
 /* Runs the pair with a check in between. */
@@ -33,7 +33,7 @@ static void run_pair(const struct stream_pair *pair,
 
     reference_stream_init(&stream, &pair->stream);
     reference_stream_give(&stream, &checked);
-    if (uva_check_blocking(&checked, options, NULL) == 0)
+    if (uva_check_device_stream(&checked, options, NULL) == 0)
         read_all(&stream, &pair->reader, &checked);
     else
         checked.release(&checked);

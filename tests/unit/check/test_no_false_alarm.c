@@ -145,7 +145,7 @@ static void one_blocking(uint64_t seed)
     draw_blocking(&chance, &pair);
     reference_stream_init(&stream, &pair.stream);
     reference_stream_give(&stream, &checked);
-    ck_assert_int_eq(uva_check_blocking(&checked, &options, NULL), 0);
+    ck_assert_int_eq(uva_check_device_stream(&checked, &options, NULL), 0);
     reference_reader_init(&reader, &pair.reader, &checked);
     while (reference_reader_step(&reader))
         ;

@@ -104,7 +104,7 @@ static void case_of_blocking(int i)
 
     reference_stream_init(&stream, &gives);
     reference_stream_give(&stream, &checked);
-    ck_assert_int_eq(uva_check_blocking(&checked, &options, NULL), 0);
+    ck_assert_int_eq(uva_check_device_stream(&checked, &options, NULL), 0);
     reference_reader_init(&reader, &takes, &checked);
     while (reference_reader_step(&reader))
         ;

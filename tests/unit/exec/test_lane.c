@@ -181,7 +181,7 @@ START_TEST(queues_that_share_a_lane_take_turns)
     lane_take_n(&x.done, 4);
     lane_take_n(&y.done, 2);
     ck_assert_str_eq(lane_order, "x1 y1 x2 y2 x3");
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     lane_close(&x);
     lane_close(&y);
 }
@@ -238,7 +238,7 @@ START_TEST(taking_back_the_only_job_leaves_the_round)
     lane_take_n(&y.done, 2);
     ck_assert_str_eq(lane_order, "a c");
     lane_close(&y);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 END_TEST
 

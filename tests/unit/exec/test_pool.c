@@ -25,8 +25,8 @@ START_TEST(no_options_are_sound)
     struct uva_workers *workers;
 
     ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
-    uva_workers_free(workers);
-    uva_workers_free(NULL);
+    uva_workers_release(workers);
+    uva_workers_release(NULL);
 }
 END_TEST
 
@@ -82,7 +82,7 @@ START_TEST(every_allocation_may_fail)
     memory.left = 1;
     ck_assert_int_eq(uva__lane_ensure(&jobs, UVA_LANE_COMPUTE), 0);
     uva__jobs_fini(&jobs);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     ck_assert_int_eq(memory.live, 0);
 }
 END_TEST
@@ -139,7 +139,7 @@ START_TEST(of_two_who_make_a_fixture_at_once_the_later_gives_his_up)
                      &fixtures[0]);
     ck_assert_int_eq(ends[1], 1); /* not made */
     ck_assert_int_eq(ends[0], 0);
-    uva_workers_free(keepers);
+    uva_workers_release(keepers);
     ck_assert_int_eq(ends[0], 1);
 }
 END_TEST
@@ -158,7 +158,7 @@ START_TEST(pool_end_with_their_last_owner)
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
     lane_share(&x, workers);
     lane_share(&y, workers);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     lane_burst(&x, 4);
     lane_close(&x);
     ck_assert_int_eq(hooks.ended[UVA_LANE_BLOCKING], 0);
@@ -260,7 +260,7 @@ static void free_hook(void *ctx, enum uva_lane lane)
     struct uva_workers **workers = ctx;
 
     (void)lane;
-    uva_workers_free(*workers);
+    uva_workers_release(*workers);
 }
 
 /* The hook is a worker's last act, but it still is one. */
@@ -289,7 +289,7 @@ static int child_release(void *ctx)
     struct uva__jobs jobs;
 
     uva__jobs_fini(&lanes->jobs);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     return uva__jobs_init(&jobs, workers, NULL, NULL) == EPERM ? 0 : 1;
 }
 
@@ -303,7 +303,7 @@ START_TEST(a_forked_child_touches_nothing)
     lane_burst(&lanes, 3);
     forked_child_run(child_release, &lanes);
     lane_close(&lanes);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 END_TEST
 
@@ -374,7 +374,7 @@ START_TEST(eight_threads_submit_ten_thousand_jobs_each)
         lane_share(&all[i].lanes, workers);
         all[i].works = calloc(JOBS_EACH, sizeof(*all[i].works));
     }
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     for (int i = 0; i < SUBMITTERS; i++)
         ck_assert_int_eq(
             pthread_create(&all[i].thread, NULL, submitter_main, &all[i]), 0);

@@ -152,7 +152,7 @@ START_TEST(two_that_make_sure_at_once_start_one_thread)
     ck_assert_int_eq(lane_threads(&x, UVA_LANE_COMPUTE), 1);
     lane_close(&x);
     lane_close(&y);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 END_TEST
 
@@ -208,7 +208,7 @@ START_TEST(a_promised_thread_stays_while_its_queue_lives)
     lane_close(&x);
     lane_await_threads(&y, UVA_LANE_BLOCKING, 0);
     lane_close(&y);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 END_TEST
 

@@ -392,7 +392,7 @@ START_TEST(every_queue_with_jobs_that_wait_asks_for_another_try)
     ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
     lane_share(&lanes, workers);
     lane_share(&other, workers);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
     lanes.jobs.notify = NULL; /* not every queue wants to know */
     hold(&busy);
     lane_threads_run_out(true);

@@ -78,11 +78,11 @@ static void column_add(struct column *parent, struct column *child,
 }
 
 /* Adds the bytes of a part, and releases it. */
-static void part_add(struct uva_encoder_part *part, struct uva__text *out)
+static void part_add(struct uva_part *part, struct uva__text *out)
 {
     for (size_t i = 0; i < part->count; i++)
         uva__text_put(out, part->buffers[i].base, part->buffers[i].len);
-    uva_encoder_part_release(part);
+    uva_part_release(part);
 }
 
 /* Writes `table`, a struct, into `out`; returns the code. */
@@ -91,7 +91,7 @@ static int table_write(struct column *table, struct uva__text *out,
 {
     const struct uva_write options = {.format = UVA_FORMAT_CSV};
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct ArrowDeviceArray batch;
     int code;
 

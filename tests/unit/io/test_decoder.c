@@ -90,14 +90,14 @@ static void group(struct ArrowSchema *schemas, struct ArrowArray *arrays, int n,
     }
 }
 
-static void put(struct uva_encoder_part *part)
+static void put(struct uva_part *part)
 {
     for (size_t i = 0; i < part->count; i++) {
         ck_assert_uint_le(size + part->buffers[i].len, ROOM);
         memcpy(bytes + size, part->buffers[i].base, part->buffers[i].len);
         size += part->buffers[i].len;
     }
-    uva_encoder_part_release(part);
+    uva_part_release(part);
 }
 
 /* Encodes a batch, which it takes. Makes the encoder for the first one. */
@@ -105,7 +105,7 @@ static void encode(struct uva_encoder **encoder, struct ArrowSchema *schema,
                    struct ArrowArray *array)
 {
     struct ArrowDeviceArray batch;
-    struct uva_encoder_part part;
+    struct uva_part part;
 
     if (*encoder == NULL) {
         ck_assert_msg(uva_encoder_new(schema, NULL, encoder, &error) == 0, "%s",

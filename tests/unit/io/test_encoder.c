@@ -38,7 +38,7 @@ struct output {
 };
 
 /* Adds the bytes of a part, and releases it. */
-static void output_add(struct output *output, struct uva_encoder_part *part)
+static void output_add(struct output *output, struct uva_part *part)
 {
     int64_t bytes = 0;
 
@@ -53,7 +53,7 @@ static void output_add(struct output *output, struct uva_encoder_part *part)
         bytes += (int64_t)buffer->len;
     }
     ck_assert_int_eq(bytes, part->bytes);
-    uva_encoder_part_release(part);
+    uva_part_release(part);
     ck_assert_ptr_null(part->owner);
 }
 
@@ -114,7 +114,7 @@ static int encode(const struct uva_write *options, struct ArrowSchema *schema,
                   struct output *output)
 {
     struct uva_encoder *encoder = NULL;
-    struct uva_encoder_part part;
+    struct uva_part part;
     int code = uva_encoder_new(schema, options, &encoder, &error);
 
     uva_schema_release(schema);
@@ -180,7 +180,7 @@ START_TEST(an_equal_dictionary_is_not_sent_again)
     const struct every_variant *variant = &variants[_i % 2];
     struct ArrowDeviceArray batches[2];
     struct ArrowSchema schema, root;
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct uva_encoder *encoder;
     int64_t first = 0;
 
@@ -204,7 +204,7 @@ START_TEST(an_equal_dictionary_is_not_sent_again)
     ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
     uva_schema_release(&root);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     for (int i = 0; i < 2; i++) {
         const int code = uva_encoder_batch(encoder, &batches[i], &part, &error);
 
@@ -213,7 +213,7 @@ START_TEST(an_equal_dictionary_is_not_sent_again)
             first = part.bytes;
         else /* views may point nowhere: then they count as different */
             ck_assert(part.bytes < first || has_views(_i / 2));
-        uva_encoder_part_release(&part);
+        uva_part_release(&part);
     }
     uva_encoder_free(encoder);
 }
@@ -490,14 +490,14 @@ START_TEST(arrays_are_checked)
     struct ArrowArray array, whole, child[2] = {{0}};
     struct ArrowDeviceArray batch;
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     int code;
 
     column_of(fault->format, fault->child, &schema, &array);
     wrap(&schema, &array, &root, &batch);
     ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     whole = *batch.array.children[0];
     for (int64_t i = 0; i < whole.n_children; i++)
         child[i] = *whole.children[i];
@@ -520,7 +520,7 @@ END_TEST
 static void refused(struct uva_encoder *encoder, struct ArrowDeviceArray *batch,
                     int code, const char *words)
 {
-    struct uva_encoder_part part;
+    struct uva_part part;
 
     ck_assert_int_eq(uva_encoder_batch(encoder, batch, &part, &error), code);
     ck_assert_msg(strstr(error.message, words) != NULL, "%s", error.message);
@@ -533,14 +533,14 @@ START_TEST(devices_are_refused)
     struct ArrowArray array;
     struct ArrowDeviceArray batch;
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     int event = 0;
 
     texts(&schema, &array, 3);
     wrap(&schema, &array, &root, &batch);
     ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, NULL), 0);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     batch.device_type = ARROW_DEVICE_CUDA;
     refused(encoder, &batch, ENOTSUP, "on a device");
     batch.device_type = ARROW_DEVICE_CUDA_HOST;
@@ -549,7 +549,7 @@ START_TEST(devices_are_refused)
     batch.sync_event = NULL;
     batch.device_type = ARROW_DEVICE_ROCM_HOST;
     ck_assert_int_eq(uva_encoder_batch(encoder, &batch, &part, &error), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     uva_encoder_free(encoder);
     uva_schema_release(&root);
 }
@@ -561,7 +561,7 @@ START_TEST(batches_are_checked)
     struct ArrowArray array, kept;
     struct ArrowDeviceArray batch;
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct ArrowArray *column, other = {0};
 
     texts(&schema, &array, 3);
@@ -570,7 +570,7 @@ START_TEST(batches_are_checked)
     refused(encoder, &batch, EINVAL, "comes first");
     ck_assert_int_eq(uva_encoder_end(encoder, &part), EINVAL);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), EINVAL);
     ck_assert_int_eq(uva_encoder_batch(encoder, NULL, &part, NULL), EINVAL);
     kept = batch.array;
@@ -595,9 +595,9 @@ START_TEST(batches_are_checked)
     refused(encoder, &batch, ENOTSUP, "rows that are null");
     batch.array.null_count = 0;
     ck_assert_int_eq(uva_encoder_batch(encoder, &batch, &part, &error), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     ck_assert_int_eq(uva_encoder_end(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     ck_assert_int_eq(uva_encoder_end(encoder, &part), EINVAL);
     refused(encoder, &batch, EINVAL, "uva_encoder_end");
     uva_encoder_free(encoder);
@@ -610,7 +610,7 @@ START_TEST(buffers_that_cannot_be_are_refused)
     struct ArrowSchema root;
     struct ArrowDeviceArray batch;
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
 
     plain_schema(&root, "+s", "", 4);
     uva_array_clear(&batch);
@@ -623,7 +623,7 @@ START_TEST(buffers_that_cannot_be_are_refused)
     }
     ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     ck_assert_int_eq(uva_encoder_batch(encoder, &batch, &part, &error), EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "too large"));
     uva_array_release(&batch);
@@ -651,7 +651,7 @@ static void growing(struct ArrowSchema *root, struct ArrowDeviceArray *batches)
 }
 
 /* How many messages a part has. */
-static size_t messages_of(const struct uva_encoder_part *part)
+static size_t messages_of(const struct uva_part *part)
 {
     size_t count = 0;
 
@@ -664,7 +664,7 @@ static size_t messages_of(const struct uva_encoder_part *part)
 START_TEST(a_dictionary_is_sent_as_it_changes)
 {
     struct ArrowDeviceArray batches[4];
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct uva_encoder *encoder;
     struct ArrowSchema root;
     size_t headers[4] = {0};
@@ -673,12 +673,12 @@ START_TEST(a_dictionary_is_sent_as_it_changes)
     ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
     uva_schema_release(&root);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(uva_encoder_batch(encoder, &batches[i], &part, &error),
                          0);
         headers[i] = messages_of(&part);
-        uva_encoder_part_release(&part);
+        uva_part_release(&part);
     }
     uva_encoder_free(encoder);
     ck_assert_uint_eq(headers[0], 2);
@@ -693,7 +693,7 @@ END_TEST
 static bool is_kept(struct ArrowSchema *schema, struct ArrowArray *values)
 {
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     size_t messages = 0;
 
     for (int i = 0; i < 2; i++) {
@@ -705,13 +705,13 @@ static bool is_kept(struct ArrowSchema *schema, struct ArrowArray *values)
         if (i == 0) {
             ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
             ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-            uva_encoder_part_release(&part);
+            uva_part_release(&part);
         }
         uva_schema_release(&root);
         ck_assert_msg(uva_encoder_batch(encoder, &batch, &part, &error) == 0,
                       "%s", error.message);
         messages = messages_of(&part);
-        uva_encoder_part_release(&part);
+        uva_part_release(&part);
     }
     uva_encoder_free(encoder);
     uva_schema_release(schema);
@@ -784,7 +784,7 @@ END_TEST
 START_TEST(a_dictionary_must_be_there)
 {
     struct ArrowDeviceArray batches[4];
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct uva_encoder *encoder;
     struct ArrowArray *values;
     struct ArrowSchema root;
@@ -792,7 +792,7 @@ START_TEST(a_dictionary_must_be_there)
     growing(&root, batches);
     ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     values = batches[0].array.children[0]->dictionary;
     batches[0].array.children[0]->dictionary = NULL;
     ck_assert_int_eq(uva_encoder_batch(encoder, &batches[0], &part, &error),
@@ -924,7 +924,7 @@ START_TEST(a_call_without_memory_changes_nothing)
     for (long k = 0; failures > 0; k++) {
         struct ArrowDeviceArray batches[4];
         struct uva_encoder *encoder = NULL;
-        struct uva_encoder_part part;
+        struct uva_part part;
         struct output output = {0};
         struct ArrowSchema root;
 
@@ -964,7 +964,7 @@ START_TEST(a_copy_without_memory_fails)
     for (long k = 1; failures > 0; k++) {
         struct ArrowDeviceArray batch;
         struct uva_encoder *encoder = NULL;
-        struct uva_encoder_part part;
+        struct uva_part part;
         struct ArrowSchema root;
 
         failures = 0;
@@ -972,10 +972,10 @@ START_TEST(a_copy_without_memory_fails)
         RETRY(uva_encoder_new(&root, &sweeps[_i], &encoder, &error), k,
               failures);
         ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-        uva_encoder_part_release(&part);
+        uva_part_release(&part);
         RETRY(uva_encoder_batch(encoder, &batch, &part, &error), k, failures);
         uva_encoder_free(encoder);
-        uva_encoder_part_release(&part); /* outlives the encoder */
+        uva_part_release(&part); /* outlives the encoder */
         uva_schema_release(&root);
     }
 }
@@ -1038,11 +1038,11 @@ END_TEST
 
 START_TEST(nothing_can_be_freed)
 {
-    struct uva_encoder_part part = {0};
+    struct uva_part part = {0};
 
     uva_encoder_free(NULL);
-    uva_encoder_part_release(NULL);
-    uva_encoder_part_release(&part);
+    uva_part_release(NULL);
+    uva_part_release(&part);
 }
 END_TEST
 

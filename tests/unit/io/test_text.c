@@ -90,7 +90,7 @@ static void table_release(struct table *t)
 /* ---- encoding ----------------------------------------------------------- */
 
 /* Copies the bytes of a part, and a NUL, after `text`; releases the part. */
-static void part_add(char *text, size_t room, struct uva_encoder_part *part)
+static void part_add(char *text, size_t room, struct uva_part *part)
 {
     size_t size = strlen(text);
 
@@ -102,7 +102,7 @@ static void part_add(char *text, size_t room, struct uva_encoder_part *part)
         size += part->buffers[i].len;
     }
     text[size] = '\0';
-    uva_encoder_part_release(part);
+    uva_part_release(part);
     ck_assert_ptr_null(part->owner);
 }
 
@@ -111,7 +111,7 @@ static const char *encode(const struct uva_write *options, struct table *t)
 {
     static char text[4096];
     struct uva_encoder *encoder = NULL;
-    struct uva_encoder_part part;
+    struct uva_part part;
 
     text[0] = '\0';
     ck_assert_msg(uva_encoder_new(&t->schema, options, &encoder, &error) == 0,
@@ -477,7 +477,7 @@ START_TEST(delimiters_are_quoted_wherever_they_are)
                      "c,d;1e+300\n\"e\"\"f\";7.0\n");
     styled(&t, texts);
     write.csv.delimiter = '.';
-    write.csv.no_header = true;
+    write.csv.rows_only = true;
     ck_assert_str_eq(encode(&write, &t),
                      "a;b.\"1.5\"\n.\"-1.0\"\n\"\".\"0.0\"\n"
                      "c,d.1e+300\n\"e\"\"f\".\"7.0\"\n");
@@ -525,7 +525,7 @@ END_TEST
 START_TEST(no_rows_are_an_empty_part)
 {
     const struct uva_write *formats[] = {&csv, &json};
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct uva_encoder *encoder;
     struct table t;
 
@@ -535,7 +535,7 @@ START_TEST(no_rows_are_an_empty_part)
                      0);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
     ck_assert_int_eq(part.bytes, _i == 0 ? 2 : 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
     ck_assert_int_eq(part.bytes, 0);
     ck_assert_ptr_null(part.owner);
@@ -568,7 +568,7 @@ START_TEST(arbitrary_values_are_written)
     const struct uva_write *options = _i & 1 ? &json : &csv;
     const bool nulls = (_i & 2) != 0;
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     size_t lines = 0;
     struct table t;
 
@@ -576,7 +576,7 @@ START_TEST(arbitrary_values_are_written)
     ck_assert_msg(uva_encoder_new(&t.schema, options, &encoder, &error) == 0,
                   "type %d: %s", _i / 4, error.message);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     ck_assert_msg(uva_encoder_batch(encoder, &t.batch, &part, &error) == 0,
                   "type %d: %s", _i / 4, error.message);
     for (size_t i = 0; i < part.buffers[0].len; i++)
@@ -584,7 +584,7 @@ START_TEST(arbitrary_values_are_written)
     ck_assert_uint_ge(lines, 9); /* CSV may have some in texts */
     if (_i & 1)
         ck_assert_uint_eq(lines, 9);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     uva_encoder_free(encoder);
     table_release(&t);
 }
@@ -938,7 +938,7 @@ static const struct {
 START_TEST(arrays_are_checked)
 {
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct ArrowArray *column, kept;
     struct table t;
 
@@ -947,7 +947,7 @@ START_TEST(arrays_are_checked)
     faults[_i].spoil(column);
     ck_assert_int_eq(uva_encoder_new(&t.schema, &csv, &encoder, &error), 0);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
                      EINVAL);
     ck_assert_msg(strstr(error.message, "the batch does not fit the schema"),
@@ -955,7 +955,7 @@ START_TEST(arrays_are_checked)
     ck_assert(uva_array_is_live(&t.batch));
     *column = kept;
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     uva_encoder_free(encoder);
     table_release(&t);
 }
@@ -976,14 +976,14 @@ END_TEST
 START_TEST(runs_are_checked)
 {
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct ArrowArray *column;
     struct table t;
 
     column = fitting("+r", &t);
     ck_assert_int_eq(uva_encoder_new(&t.schema, &csv, &encoder, &error), 0);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     column->children[0]->length = 0;
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
                      EINVAL);
@@ -994,7 +994,7 @@ START_TEST(runs_are_checked)
     column->length = 0; /* then there is no value to find */
     t.batch.array.length = 0;
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     uva_encoder_free(encoder);
     table_release(&t);
 }
@@ -1004,7 +1004,7 @@ START_TEST(calls_are_checked)
 {
     static const uint8_t none[] = {2}, all[] = {1};
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct table t;
 
     (void)fitting("i", &t);
@@ -1035,7 +1035,7 @@ START_TEST(calls_are_checked)
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
     uva_encoder_free(encoder);
     ck_assert_int_eq(part.bytes, 10); /* {"col":0}, also after the encoder */
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     table_release(&t);
 }
 END_TEST
@@ -1094,7 +1094,7 @@ START_TEST(a_value_without_memory_fails)
         write.csv.delimiter = '0'; /* most values are in quotes */
     for (long k = 1; failed; k++) {
         struct uva_encoder *encoder = NULL;
-        struct uva_encoder_part part = {0};
+        struct uva_part part = {0};
         struct table t;
         int code;
 
@@ -1102,7 +1102,7 @@ START_TEST(a_value_without_memory_fails)
         ck_assert_int_eq(uva_encoder_new(&t.schema, &write, &encoder, &error),
                          0);
         ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
-        uva_encoder_part_release(&part);
+        uva_part_release(&part);
         faulty_libc_fail(k);
         code = uva_encoder_batch(encoder, &t.batch, &part, &error);
         failed = faulty_libc_stop();
@@ -1112,7 +1112,7 @@ START_TEST(a_value_without_memory_fails)
             ck_assert_int_eq(
                 uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
         ck_assert_int_gt(part.bytes, SWEPT_ROWS);
-        uva_encoder_part_release(&part);
+        uva_part_release(&part);
         uva_encoder_free(encoder);
         table_release(&t);
     }
@@ -1129,7 +1129,7 @@ static void encode_many(void *ctx)
     struct uva_encoder *encoder = ctx;
 
     for (int32_t i = 0; i < ROUNDS; i++) {
-        struct uva_encoder_part part;
+        struct uva_part part;
         char expected[40];
         struct table t;
 
@@ -1140,7 +1140,7 @@ static void encode_many(void *ctx)
         ck_assert_int_eq(part.bytes, (int64_t)strlen(expected));
         ck_assert_int_eq(
             memcmp(part.buffers[0].base, expected, strlen(expected)), 0);
-        uva_encoder_part_release(&part);
+        uva_part_release(&part);
         table_release(&t);
     }
 }
@@ -1149,7 +1149,7 @@ START_TEST(several_threads_encode_at_a_time)
 {
     uv_thread_t threads[THREADS];
     struct uva_encoder *encoder;
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct table t;
 
     table_begin(&t, 0, 1);

@@ -478,7 +478,7 @@ START_TEST(a_slow_reader_stops_the_encoding_of_text)
     reads = true;
     await_done();
     ck_assert_int_eq(done.end, UVA_END_COMPLETE);
-    uva_workers_free(runtime_options.workers);
+    uva_workers_release(runtime_options.workers);
 }
 END_TEST
 
@@ -828,12 +828,12 @@ static struct {
 
 static int on_part(void *ctx, struct uva_batch *batch)
 {
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct ArrowDeviceArray other = {0};
 
     (void)ctx;
-    parts.foreign += uva_encoder_part_take(&other, &part) == EINVAL;
-    if (uva_encoder_part_take(&batch->data, &part) != 0)
+    parts.foreign += uva_part_take(&other, &part) == EINVAL;
+    if (uva_part_take(&batch->data, &part) != 0)
         return ENOMEM;
     ck_assert(!uva_array_is_live(&batch->data));
     for (size_t i = 0; i < part.count; i++) {
@@ -843,7 +843,7 @@ static int on_part(void *ctx, struct uva_batch *batch)
     parts.rows += part.rows > 0 ? part.rows : 0;
     parts.batches += part.rows >= 0;
     parts.frames += part.rows < 0;
-    uva_encoder_part_release(&part);
+    uva_part_release(&part);
     ck_assert_ptr_null(part.owner);
     return 0;
 }
@@ -890,14 +890,14 @@ END_TEST
 
 START_TEST(a_batch_of_a_source_carries_no_part)
 {
-    struct uva_encoder_part part;
+    struct uva_part part;
     struct ArrowArray array = {.length = 0, .n_buffers = 1};
     const void *buffers[] = {&array};
     struct ArrowDeviceArray device = {.array = array};
 
     device.array.buffers = buffers;
     device.array.release = (void (*)(struct ArrowArray *))(uintptr_t)1;
-    ck_assert_int_eq(uva_encoder_part_take(&device, &part), EINVAL);
+    ck_assert_int_eq(uva_part_take(&device, &part), EINVAL);
 }
 END_TEST
 
@@ -975,7 +975,7 @@ START_TEST(a_stream_without_memory_fails)
         else
             ck_assert_int_eq(done.end, UVA_END_COMPLETE);
     }
-    uva_workers_free(runtime_options.workers);
+    uva_workers_release(runtime_options.workers);
 }
 END_TEST
 

@@ -67,7 +67,7 @@ static bool is_held(void *ctx)
     return *(bool *)ctx;
 }
 
-static struct uva_runtime_stats held_by(uva_post_fn *fn)
+static struct uva_runtime_stats held_by(uva_call_fn *fn)
 {
     struct uva_runtime_stats stats;
     bool over = false;

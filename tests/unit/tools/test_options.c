@@ -66,7 +66,7 @@ START_TEST(formats_have_options)
 
     ck_assert_int_eq(read_line(&options, plain, NULL), 0);
     ck_assert_int_eq(options.write.format, UVA_FORMAT_CSV);
-    ck_assert(!options.write.csv.no_header && !options.verbose);
+    ck_assert(!options.write.csv.rows_only && !options.verbose);
     ck_assert(!options.write.as_stored);
     ck_assert_int_eq(options.write.csv.delimiter, 0);
     ck_assert_int_eq(read_line(&options, arrow, NULL), 0);
@@ -75,7 +75,7 @@ START_TEST(formats_have_options)
     ck_assert_int_eq(options.write.format, UVA_FORMAT_CSV);
     ck_assert_str_eq(options.write.csv.null_text, "N");
     ck_assert_int_eq(options.write.csv.delimiter, '\t');
-    ck_assert(options.write.csv.no_header && options.verbose);
+    ck_assert(options.write.csv.rows_only && options.verbose);
     ck_assert(options.write.as_stored);
     uva__options_fini(&options);
 }

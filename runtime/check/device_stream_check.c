@@ -6,7 +6,7 @@
  * A call that overlaps another one, or comes after the release, is reported and
  * refused without touching the inner stream. A release that overlaps a call is
  * carried out at the end of that call. */
-#include "check/blocking_check.h"
+#include "check/device_stream_check.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -201,8 +201,8 @@ static int blocking_break(struct blocking *proxy, const char *clause,
 /* ---- the schema --------------------------------------------------------- */
 
 /* Checks the first schema, and compares later ones with it. */
-static void blocking_check_schema(struct blocking *proxy,
-                                  const struct ArrowSchema *schema)
+static void device_stream_check_schema(struct blocking *proxy,
+                                       const struct ArrowSchema *schema)
 {
     struct uva__tree_walk walk;
 
@@ -237,7 +237,7 @@ static int blocking_fetch_schema(struct blocking *proxy,
                               "get_schema succeeded without a schema");
     proxy->last = BLOCKING_NOTHING;
     uva__reporter_note(proxy->reporter, "it gives a schema", 0, 0);
-    blocking_check_schema(proxy, got);
+    device_stream_check_schema(proxy, got);
     return 0;
 }
 
@@ -263,8 +263,8 @@ static int blocking_get_schema(struct ArrowDeviceArrayStream *self,
 
 /* ---- chunks ------------------------------------------------------------- */
 
-static void blocking_check_chunk(struct blocking *proxy,
-                                 const struct ArrowDeviceArray *chunk)
+static void device_stream_check_chunk(struct blocking *proxy,
+                                      const struct ArrowDeviceArray *chunk)
 {
     const bool known = proxy->schema.release != NULL;
     struct uva__tree_walk walk;
@@ -304,7 +304,7 @@ static int blocking_fetch_chunk(struct blocking *proxy,
     }
     uva__reporter_note(proxy->reporter, "it gives chunk %" PRId64,
                        proxy->chunks, 0);
-    blocking_check_chunk(proxy, got);
+    device_stream_check_chunk(proxy, got);
     memset(got->reserved, 0, sizeof(got->reserved)); /* perhaps the fill */
     return 0;
 }
@@ -384,9 +384,9 @@ static void blocking_put(struct blocking *proxy,
                              "device_type is %" PRId32, proxy->device_type);
 }
 
-int uva__blocking_check(struct uva__reporter *reporter,
-                        struct ArrowDeviceArrayStream *stream,
-                        struct uva_error *error)
+int uva__device_stream_check(struct uva__reporter *reporter,
+                             struct ArrowDeviceArrayStream *stream,
+                             struct uva_error *error)
 {
     struct uva_error why;
     struct blocking *proxy;
@@ -409,8 +409,9 @@ int uva__blocking_check(struct uva__reporter *reporter,
     return 0;
 }
 
-int uva_check_blocking(struct ArrowDeviceArrayStream *stream,
-                       const struct uva_check *options, struct uva_error *error)
+int uva_check_device_stream(struct ArrowDeviceArrayStream *stream,
+                            const struct uva_check *options,
+                            struct uva_error *error)
 {
     struct uva__reporter *reporter;
     int code = uva__reporter_new(options, &reporter, error);
@@ -418,7 +419,7 @@ int uva_check_blocking(struct ArrowDeviceArrayStream *stream,
     if (code != 0)
         return code;
     uva__reporter_set_once(reporter);
-    code = uva__blocking_check(reporter, stream, error);
+    code = uva__device_stream_check(reporter, stream, error);
     if (code != 0)
         uva__reporter_free_unused(reporter);
     else if (!uva__reporter_options(reporter)->keep)
@@ -426,7 +427,7 @@ int uva_check_blocking(struct ArrowDeviceArrayStream *stream,
     return code;
 }
 
-int64_t uva_check_conclude_blocking(struct ArrowDeviceArrayStream *stream)
+int64_t uva_check_conclude_device_stream(struct ArrowDeviceArrayStream *stream)
 {
     struct blocking *proxy = blocking_find(stream);
     struct uva__reporter *reporter;

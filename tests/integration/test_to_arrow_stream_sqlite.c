@@ -125,8 +125,7 @@ static void source_free(void *ctx)
 START_TEST(what_the_driver_reads_comes_through_unchanged)
 {
     struct source driver;
-    struct uva_blocking_source options = {.free_ctx = source_free,
-                                          .ctx = &driver};
+    struct uva_arrow_source options = {.free_ctx = source_free, .ctx = &driver};
     const struct uva_window window = {.batches = _i};
     struct ArrowArrayStream source, out;
     struct uva_runtime *runtime;
@@ -138,8 +137,8 @@ START_TEST(what_the_driver_reads_comes_through_unchanged)
     adbc_query_open(&driver.query, DATABASE, QUERY, &source);
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &runtime, NULL), 0);
     struct uva_stream *stream =
-        uva_stream_from_blocking_cpu(runtime, &source, &options);
-    ck_assert_msg(uva_stream_to_blocking_cpu(stream, &window, &out, &error) ==
+        uva_stream_from_arrow_stream(runtime, &source, &options);
+    ck_assert_msg(uva_stream_to_arrow_stream(stream, &window, &out, &error) ==
                       0,
                   "%s", error.message);
     uva_stream_release(stream);
@@ -162,5 +161,5 @@ int main(void)
     tcase_add_loop_test(rows, what_the_driver_reads_comes_through_unchanged, 0,
                         3);
 
-    return suite_main("to_blocking_sqlite", NULL, NULL, rows, NULL);
+    return suite_main("to_arrow_stream_sqlite", NULL, NULL, rows, NULL);
 }

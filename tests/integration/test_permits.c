@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns that blocking sources share, and the metadata that such a source gives.
- * Pools of connections, in unit/adbc, use both. */
+/* Permits that blocking sources share, and the metadata that such a source
+ * gives. Pools of connections, in unit/adbc, use both. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "support/native.h"
 
 static struct fixture f, more[3];
-static struct uva_turns *turns;
+static struct uva_permits *permits;
 static const char *about, *why; /* the hook's texts */
 static char seen[200];          /* key in the consumer's metadata */
 static bool stuck;              /* a cancel does not end a call */
@@ -27,8 +27,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    uva_turns_release(turns);
-    turns = NULL;
+    uva_permits_release(permits);
+    permits = NULL;
     for (int i = 0; i < 3; i++)
         fixture_close(&more[i]);
     fixture_close(&f);
@@ -36,11 +36,11 @@ static void tear_down(void)
 
 static void make(int64_t wait_ms)
 {
-    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 1, wait_ms, &turns, NULL),
-                     0);
+    ck_assert_int_eq(
+        uva_permits_new(f.loop.runtime, 1, wait_ms, &permits, NULL), 0);
     for (int i = 0; i < 3; i++) {
         fixture_open_beside(&more[i], 5, &f);
-        more[i].options.turns = turns;
+        more[i].options.permits = permits;
         if (stuck)
             more[i].options.interrupt = NULL; /* which would open the gate */
         more[i].stream = fixture_hook(&more[i]);
@@ -66,7 +66,7 @@ static int await_end(struct fixture *at)
     return at->got.outcome.error.code;
 }
 
-START_TEST(a_cancelled_source_keeps_its_turn)
+START_TEST(a_cancelled_source_keeps_its_permit)
 {
     stuck = true;
     make(0);
@@ -85,7 +85,7 @@ START_TEST(a_cancelled_source_keeps_its_turn)
 }
 END_TEST
 
-START_TEST(a_turn_may_come_too_late)
+START_TEST(a_permit_may_come_too_late)
 {
     make(1);
     more[0].fake.gate_at = 0;
@@ -111,11 +111,11 @@ static bool opened(int i)
 static void *resize_to_two(void *ctx)
 {
     (void)ctx;
-    ck_assert_int_eq(uva_turns_resize(turns, 2), 0);
+    ck_assert_int_eq(uva_permits_resize(permits, 2), 0);
     return NULL;
 }
 
-START_TEST(more_turns_let_begin_what_waits)
+START_TEST(more_permits_let_begin_what_waits)
 {
     pthread_t thread;
 
@@ -137,28 +137,28 @@ START_TEST(more_turns_let_begin_what_waits)
 }
 END_TEST
 
-START_TEST(without_turns_all_wait_but_for_what_has_one)
+START_TEST(without_permits_all_wait_but_for_what_has_one)
 {
     make(0);
     more[0].fake.gate_at = 0;
     fixture_start(&more[0]);
     loop_until(&f.loop, is_at_gate, &more[0]);
-    ck_assert_int_eq(uva_turns_resize(turns, 0), 0);
+    ck_assert_int_eq(uva_permits_resize(permits, 0), 0);
     fixture_start(&more[1]);
     fake_source_open_gate(&more[0].fake);
     ck_assert_int_eq(await_end(&more[0]), 0);
     loop_settle(&f.loop);
     ck_assert(!opened(1));
-    ck_assert_int_eq(uva_turns_resize(turns, 1), 0);
+    ck_assert_int_eq(uva_permits_resize(permits, 1), 0);
     ck_assert_int_eq(await_end(&more[1]), 0);
 }
 END_TEST
 
-START_TEST(turns_outlive_their_runtime)
+START_TEST(permits_outlive_their_runtime)
 {
     make(0);
     loop_close_runtime(&f.loop, 0);
-    ck_assert_int_eq(uva_turns_resize(turns, 2), 0);
+    ck_assert_int_eq(uva_permits_resize(permits, 2), 0);
 }
 END_TEST
 
@@ -174,7 +174,7 @@ static void free_when_told(void *ctx)
 }
 
 /* `_i`: the source ends with its batches, or with a failure. */
-START_TEST(a_stream_ends_before_a_late_free_ctx_and_its_turn_after_it)
+START_TEST(a_stream_ends_before_a_late_free_ctx_and_its_permit_after_it)
 {
     ck_assert_int_eq(uv_sem_init(&may_free, 0), 0);
     make(0);
@@ -228,7 +228,7 @@ START_TEST(a_source_is_told_that_it_is_needed)
         fixture_start(&more[i]);
     loop_until(&f.loop, is_at_gate, &more[0]);
     ck_assert_int_eq(needs[0], 1);
-    ck_assert_int_eq(needs[1], 1); /* it waits for its turn */
+    ck_assert_int_eq(needs[1], 1); /* it waits for its permit */
     fake_source_open_gate(&more[0].fake);
     ck_assert_int_eq(await_end(&more[1]), 0);
     ck_assert_int_eq(needs[1], 1);
@@ -242,7 +242,7 @@ static void start_ahead(int32_t count)
     struct uva_stream *later;
 
     make(0);
-    ck_assert_int_eq(uva_turns_resize(turns, count), 0);
+    ck_assert_int_eq(uva_permits_resize(permits, count), 0);
     more[0].fake.column = more[1].fake.column = "k";
     more[0].fake.gate_at = 4;
     note_needs();
@@ -278,44 +278,46 @@ END_TEST
 
 START_TEST(what_is_invalid_is_refused)
 {
-    struct uva_turns *none = NULL;
+    struct uva_permits *none = NULL;
     struct fixture other = {0};
 
-    ck_assert_int_eq(uva_turns_new(NULL, 1, 0, &none, NULL), EINVAL);
-    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 1, 0, NULL, NULL), EINVAL);
-    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 0, 0, &none, NULL), EINVAL);
-    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 1, -1, &none, NULL), EINVAL);
+    ck_assert_int_eq(uva_permits_new(NULL, 1, 0, &none, NULL), EINVAL);
+    ck_assert_int_eq(uva_permits_new(f.loop.runtime, 1, 0, NULL, NULL), EINVAL);
+    ck_assert_int_eq(uva_permits_new(f.loop.runtime, 0, 0, &none, NULL),
+                     EINVAL);
+    ck_assert_int_eq(uva_permits_new(f.loop.runtime, 1, -1, &none, NULL),
+                     EINVAL);
     loop_fail(&f.loop, 1);
-    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 1, 0, &none, NULL), ENOMEM);
+    ck_assert_int_eq(uva_permits_new(f.loop.runtime, 1, 0, &none, NULL),
+                     ENOMEM);
     loop_fail(&f.loop, 0);
     ck_assert_ptr_null(none);
     make(INT64_MAX);
-    ck_assert_int_eq(uva_turns_resize(NULL, 1), EINVAL);
-    ck_assert_int_eq(uva_turns_resize(turns, -1), EINVAL);
-    uva_turns_explain(NULL, "nothing"); /* of no turns */
+    ck_assert_int_eq(uva_permits_resize(NULL, 1), EINVAL);
+    ck_assert_int_eq(uva_permits_resize(permits, -1), EINVAL);
+    uva_permits_explain(NULL, "nothing"); /* of no permits */
     fixture_open(&other, 1);
-    other.options.turns = turns;
+    other.options.permits = permits;
     fixture_refused(&other, fixture_hook(&other), EINVAL, "another runtime");
     fixture_close(&other);
 }
 END_TEST
 
-static int make_turns(void *ctx)
+static int make_permits(void *ctx)
 {
-    struct uva_turns *made;
+    struct uva_permits *made;
 
     (void)ctx;
-    return uva_turns_new(f.loop.runtime, 1, 0, &made, NULL) != EPERM;
+    return uva_permits_new(f.loop.runtime, 1, 0, &made, NULL) != EPERM;
 }
 
-START_TEST(a_forked_child_cannot_make_turns)
+START_TEST(a_forked_child_cannot_make_permits)
 {
-    forked_child_run(make_turns, NULL);
+    forked_child_run(make_permits, NULL);
 }
 END_TEST
 
-/* ---- metadata --------------------------------------------------------------
- */
+/* ---- metadata ------------------------------------------------------------ */
 
 static const char PAIR[] = NATIVE_PAIR;
 static const char ODD[] = NATIVE("\1") "\377\377\377\377k";
@@ -383,22 +385,22 @@ END_TEST
 
 int main(void)
 {
-    TCase *tc = tcase_create("turns");
+    TCase *tc = tcase_create("permits");
 
-    tcase_add_test(tc, a_cancelled_source_keeps_its_turn);
-    tcase_add_test(tc, a_turn_may_come_too_late);
-    suite_add(tc, more_turns_let_begin_what_waits,
-              without_turns_all_wait_but_for_what_has_one,
-              turns_outlive_their_runtime, a_source_is_told_that_it_is_needed,
+    tcase_add_test(tc, a_cancelled_source_keeps_its_permit);
+    tcase_add_test(tc, a_permit_may_come_too_late);
+    suite_add(tc, more_permits_let_begin_what_waits,
+              without_permits_all_wait_but_for_what_has_one,
+              permits_outlive_their_runtime, a_source_is_told_that_it_is_needed,
               a_source_that_waits_ahead_is_needed_in_its_time,
               a_source_that_was_opened_ahead_is_not_told, NULL);
-    suite_add_loops(tc, 0, 2,
-                    a_stream_ends_before_a_late_free_ctx_and_its_turn_after_it,
-                    NULL);
+    suite_add_loops(
+        tc, 0, 2, a_stream_ends_before_a_late_free_ctx_and_its_permit_after_it,
+        NULL);
     tcase_add_test(tc, what_is_invalid_is_refused);
-    tcase_add_test(tc, a_forked_child_cannot_make_turns);
+    tcase_add_test(tc, a_forked_child_cannot_make_permits);
     tcase_add_test(tc, metadata_reaches_the_consumer);
     tcase_add_test(tc, a_failure_has_its_own);
     tcase_add_test(tc, malformed_metadata_is_left_out);
-    return suite_main("turns", set_up, tear_down, tc, NULL);
+    return suite_main("permits", set_up, tear_down, tc, NULL);
 }

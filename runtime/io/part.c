@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A part is one block: the array, the list of blocks, and the vector of
  * buffers. */
-#include "io/encoder_part.h"
+#include "io/part.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ struct part {
     uv_buf_t buffers[];
 };
 
-bool uva__encoder_part_borrow(struct uva__encoder_part_draft *draft,
-                              const void *data, int64_t size)
+bool uva__part_borrow(struct uva__part_draft *draft, const void *data,
+                      int64_t size)
 {
     uv_buf_t *buffer;
 
@@ -34,29 +34,28 @@ bool uva__encoder_part_borrow(struct uva__encoder_part_draft *draft,
     return true;
 }
 
-bool uva__encoder_part_copy(struct uva__encoder_part_draft *draft,
-                            const void *data, int64_t size)
+bool uva__part_copy(struct uva__part_draft *draft, const void *data,
+                    int64_t size)
 {
     void *copy = uva__ipc_block_new(&draft->blocks, (size_t)size);
 
     if (copy == NULL)
         return false;
     memcpy(copy, data, (size_t)size);
-    return uva__encoder_part_borrow(draft, copy, size);
+    return uva__part_borrow(draft, copy, size);
 }
 
-bool uva__encoder_part_take(struct uva__encoder_part_draft *draft, void *memory,
-                            int64_t size)
+bool uva__part_add(struct uva__part_draft *draft, void *memory, int64_t size)
 {
     assert(draft->memory == NULL && size > 0);
-    if (!uva__encoder_part_borrow(draft, memory, size))
+    if (!uva__part_borrow(draft, memory, size))
         return false;
     draft->memory = memory;
     return true;
 }
 
-void uva__encoder_part_take_blocks(struct uva__encoder_part_draft *draft,
-                                   struct uva__ipc_block **list)
+void uva__part_take_blocks(struct uva__part_draft *draft,
+                           struct uva__ipc_block **list)
 {
     struct uva__ipc_block **end = &draft->blocks;
 
@@ -68,9 +67,8 @@ void uva__encoder_part_take_blocks(struct uva__encoder_part_draft *draft,
     *list = NULL;
 }
 
-int uva__encoder_part_finish(struct uva__encoder_part_draft *draft,
-                             struct ArrowDeviceArray *array,
-                             struct uva_encoder_part *out)
+int uva__part_finish(struct uva__part_draft *draft,
+                     struct ArrowDeviceArray *array, struct uva_part *out)
 {
     const size_t size = draft->n_buffers * sizeof(*draft->buffers);
     struct part *part = malloc(sizeof(*part) + size);
@@ -84,31 +82,31 @@ int uva__encoder_part_finish(struct uva__encoder_part_draft *draft,
     part->array.array.release = NULL;
     if (array != NULL)
         uva_array_move(array, &part->array);
-    *out = (struct uva_encoder_part){.buffers = part->buffers,
-                                     .count = draft->n_buffers,
-                                     .bytes = draft->bytes,
-                                     .owner = part};
+    *out = (struct uva_part){.buffers = part->buffers,
+                             .count = draft->n_buffers,
+                             .bytes = draft->bytes,
+                             .owner = part};
     draft->blocks = NULL;
     draft->memory = NULL;
-    uva__encoder_part_clear(draft);
+    uva__part_clear(draft);
     return 0;
 }
 
-void uva_encoder_part_release(struct uva_encoder_part *out)
+void uva_part_release(struct uva_part *out)
 {
     struct part *part;
 
     if (out == NULL || out->owner == NULL)
         return;
     part = out->owner;
-    *out = (struct uva_encoder_part){0};
+    *out = (struct uva_part){0};
     uva_array_release(&part->array);
     uva__ipc_blocks_free(part->blocks);
     free(part->memory);
     free(part);
 }
 
-void uva__encoder_part_clear(struct uva__encoder_part_draft *draft)
+void uva__part_clear(struct uva__part_draft *draft)
 {
     uva__ipc_blocks_free(draft->blocks);
     draft->blocks = NULL;
@@ -118,9 +116,9 @@ void uva__encoder_part_clear(struct uva__encoder_part_draft *draft)
     draft->bytes = 0;
 }
 
-void uva__encoder_part_fini(struct uva__encoder_part_draft *draft)
+void uva__part_fini(struct uva__part_draft *draft)
 {
-    uva__encoder_part_clear(draft);
+    uva__part_clear(draft);
     free(draft->buffers);
-    *draft = (struct uva__encoder_part_draft){0};
+    *draft = (struct uva__part_draft){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading by a thread through uva_stream_to_blocking(), up to the end, an
- * error, or a limit of the window. test_to_blocking_life.c tests how reading is
- * stopped, and how long each object lives. */
+/* Reading by a thread through uva_stream_to_device_stream(), up to the end, an
+ * error, or a limit of the window. test_to_arrow_stream_life.c tests how
+ * reading is stopped, and how long each object lives. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -324,7 +324,7 @@ START_TEST(more_is_requested_when_few_are_left)
     blocking_open(&b, NULL, 1000);
     blocking_plain(&b);
     ck_assert_int_eq(
-        uva_stream_to_blocking_cpu(b.stream, &window, &b.out, NULL), 0);
+        uva_stream_to_arrow_stream(b.stream, &window, &b.out, NULL), 0);
     blocking_await(&b.fake.given, 10);
     for (int i = 0; i < 6; i++) {
         ck_assert_int_eq(blocking_read(&b.out, i, 1, NULL), 1);
@@ -347,7 +347,7 @@ START_TEST(the_source_is_asked_for_no_more_than_the_bytes)
     blocking_open(&b, NULL, 1000);
     blocking_plain(&b);
     ck_assert_int_eq(
-        uva_stream_to_blocking_cpu(b.stream, &window, &b.out, NULL), 0);
+        uva_stream_to_arrow_stream(b.stream, &window, &b.out, NULL), 0);
     blocking_await(&b.fake.given, given[_i]);
     for (int i = 0; i < 1000; i++) {
         ck_assert_int_eq(blocking_read(&b.out, i, 1, NULL), 1);
@@ -385,7 +385,7 @@ START_TEST(a_device_stream_says_its_type_early_and_passes_events_on)
 
     blocking_open(&b, NULL, 0);
     struct uva_stream *stream = device_stream(&b, ARROW_DEVICE_CUDA, &event);
-    ck_assert_int_eq(uva_stream_to_blocking(stream, NULL, &out, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_device_stream(stream, NULL, &out, NULL), 0);
     ck_assert_int_eq(out.device_type, ARROW_DEVICE_CUDA);
     ck_assert_int_eq(out.get_schema(&out, &schema), 0);
     uva_schema_release(&schema);
@@ -432,13 +432,14 @@ START_TEST(a_device_that_was_not_announced_is_warned_of)
 
     blocking_open(&b, NULL, 1);
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
-    struct uva_blocking_source source = fake_source_options(&b.fake);
+    struct uva_arrow_source source = fake_source_options(&b.fake);
     source.open_device = open_cuda;
     if (_i == 1)
         source.device_type = ARROW_DEVICE_CUDA;
-    b.stream = uva_stream_from_blocking(runtime, NULL, &source);
+    b.stream = uva_stream_from_device_stream(runtime, NULL, &source);
     b.sources = 1;
-    ck_assert_int_eq(uva_stream_to_blocking(b.stream, NULL, &out, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_device_stream(b.stream, NULL, &out, NULL),
+                     0);
     ck_assert_int_eq(out.device_type,
                      _i == 1 ? ARROW_DEVICE_CUDA : ARROW_DEVICE_CPU);
     ck_assert_int_eq(out.get_next(&out, &array), 0);
@@ -461,13 +462,13 @@ START_TEST(a_plain_stream_refuses_data_that_the_host_cannot_read)
 
     blocking_open(&b, NULL, 0);
     struct uva_stream *stream = device_stream(&b, types[_i], &event);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &b.out, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_arrow_stream(stream, NULL, &b.out, NULL), 0);
     for (int i = 0; i < 2; i++) {
         memset(&array, 0xA5, sizeof(array));
         ck_assert_int_eq(b.out.get_next(&b.out, &array), ENOTSUP);
         ck_assert(array.release == NULL);
-        ck_assert_ptr_nonnull(
-            strstr(b.out.get_last_error(&b.out), "uva_stream_to_blocking()"));
+        ck_assert_ptr_nonnull(strstr(b.out.get_last_error(&b.out),
+                                     "uva_stream_to_device_stream()"));
     }
     blocking_end_runtime(&b);
     ck_assert_int_eq(uva_stream_status(stream, &error), ENOTSUP);
@@ -482,7 +483,7 @@ START_TEST(a_plain_stream_gives_what_the_host_can_read)
 
     blocking_open(&b, NULL, 0);
     struct uva_stream *stream = device_stream(&b, types[_i], NULL);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &b.out, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_arrow_stream(stream, NULL, &b.out, NULL), 0);
     ck_assert_int_eq(blocking_read(&b.out, 0, 9, NULL), 2);
     uva_stream_release(stream);
 }
@@ -500,13 +501,13 @@ static int start(struct uva_stream *stream, const struct uva_window *window,
 
     memset(&plain, 0xA5, sizeof(plain));
     memset(&device, 0xA5, sizeof(device));
-    code = uva_stream_to_blocking_cpu(stream, window, &plain, error);
+    code = uva_stream_to_arrow_stream(stream, window, &plain, error);
     ck_assert_int_ne(code, 0);
     ck_assert_int_eq(error->code, code);
     ck_assert_str_ne(error->message, "");
     ck_assert_mem_eq(&plain, &nothing, sizeof(plain));
-    ck_assert_int_eq(uva_stream_to_blocking(stream, window, &device, error),
-                     code);
+    ck_assert_int_eq(
+        uva_stream_to_device_stream(stream, window, &device, error), code);
     ck_assert_mem_eq(&device, &nothing, sizeof(device));
     return code;
 }
@@ -524,9 +525,9 @@ START_TEST(a_start_that_fails_gives_a_released_stream)
         start(b.stream, &(struct uva_window){.refill = -1}, &error), EINVAL);
     ck_assert_int_eq(start(b.stream, &(struct uva_window){.bytes = -1}, &error),
                      EINVAL);
-    ck_assert_int_eq(uva_stream_to_blocking(b.stream, NULL, NULL, &error),
+    ck_assert_int_eq(uva_stream_to_device_stream(b.stream, NULL, NULL, &error),
                      EINVAL);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(b.stream, NULL, NULL, &error),
+    ck_assert_int_eq(uva_stream_to_arrow_stream(b.stream, NULL, NULL, &error),
                      EINVAL);
     blocking_start(&b, 2); /* these calls have not started the stream */
     ck_assert_int_eq(start(b.stream, NULL, &error), EBUSY);
@@ -577,10 +578,10 @@ static struct uva_stream *chain(struct blocking_fixture *fixture,
                                 struct ArrowArrayStream *out)
 {
     struct uva_stream *stream =
-        uva_stream_from_blocking_cpu(fixture->runtime, &fixture->out, NULL);
+        uva_stream_from_arrow_stream(fixture->runtime, &fixture->out, NULL);
 
     ck_assert(fixture->out.release == NULL);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, out, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_arrow_stream(stream, NULL, out, NULL), 0);
     return stream;
 }
 
@@ -628,7 +629,7 @@ START_TEST(a_worker_that_waits_for_another_does_not_use_up_the_lane)
     out.release(&out);
     uva_stream_release(second);
     blocking_close(&b);
-    uva_workers_free(workers);
+    uva_workers_release(workers);
 }
 END_TEST
 
@@ -695,7 +696,7 @@ static void add_others(Suite *suite)
 
 int main(void)
 {
-    Suite *suite = suite_create("to_blocking");
+    Suite *suite = suite_create("to_arrow_stream");
 
     add_reading(suite);
     add_errors(suite);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How reading through uva_stream_to_blocking() is stopped, where it is refused,
- * and that everything is released, whichever side releases first.
- * test_to_blocking.c tests the reading. */
+/* How reading through uva_stream_to_device_stream() is stopped, where it is
+ * refused, and that everything is released, whichever side releases first.
+ * test_to_arrow_stream.c tests the reading. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -153,15 +153,15 @@ static void *schema_run(void *ctx)
 START_TEST(a_cancel_reaches_a_reader_that_waits_for_the_schema)
 {
     struct late late = {.fixture = &b};
-    const struct uva_blocking_source options = {.open = late_open,
-                                                .interrupt = late_interrupt,
-                                                .free_ctx = late_free,
-                                                .ctx = &late};
+    const struct uva_arrow_source options = {.open = late_open,
+                                             .interrupt = late_interrupt,
+                                             .free_ctx = late_free,
+                                             .ctx = &late};
     pthread_t thread;
 
     (void)sem_init(&late.open, 0, 0);
     blocking_open(&b, NULL, 9);
-    b.stream = uva_stream_from_blocking_cpu(b.runtime, NULL, &options);
+    b.stream = uva_stream_from_arrow_stream(b.runtime, NULL, &options);
     blocking_start(&b, 4);
     (void)pthread_create(&thread, NULL, schema_run, &b.out);
     blocking_await_sleeper(&b.out);
@@ -272,8 +272,8 @@ START_TEST(a_close_ends_streams_that_are_chained)
     b.fake.gate_at = 3;
     blocking_start_plain(&b, 4);
     struct uva_stream *second =
-        uva_stream_from_blocking_cpu(b.runtime, &b.out, NULL);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(second, NULL, &out, NULL), 0);
+        uva_stream_from_arrow_stream(b.runtime, &b.out, NULL);
+    ck_assert_int_eq(uva_stream_to_arrow_stream(second, NULL, &out, NULL), 0);
     blocking_reader_start(&reader, &out);
     fake_source_await(&b.fake);
     blocking_await_sleeper(&out);
@@ -382,8 +382,8 @@ START_TEST(the_loop_thread_may_not_wait)
     fake_source_init(&fake, 3);
     fake_source_plain(&fake, &source);
     struct uva_stream *stream =
-        uva_stream_from_blocking_cpu(loop.runtime, &source, NULL);
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &out, NULL), 0);
+        uva_stream_from_arrow_stream(loop.runtime, &source, NULL);
+    ck_assert_int_eq(uva_stream_to_arrow_stream(stream, NULL, &out, NULL), 0);
     struct visit visit = visit_of(&out);
     visit_run(&visit); /* the loop thread, in a turn or outside one */
     ck_assert_int_eq(visit.schema, EDEADLK);
@@ -449,7 +449,7 @@ START_TEST(a_compute_worker_may_not_wait)
         uva_stream_from_arrays(b.runtime, &schema, &array, 1);
     (void)uva_stream_map(second, &map);
     (void)uva_stream_parallel(second, &(struct uva_parallel){.workers = 1});
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(second, NULL, &out, NULL), 0);
+    ck_assert_int_eq(uva_stream_to_arrow_stream(second, NULL, &out, NULL), 0);
     ck_assert_int_eq(blocking_read(&out, 0, 99, NULL), 1);
     ck_assert_int_eq(visit.next, EDEADLK);
     ck_assert_int_eq(blocking_read(&b.out, 0, 99, NULL), 9);
@@ -507,7 +507,7 @@ static bool sweep_step(long n, bool of_tasks)
         blocking_tasks(&fixture);
     else
         blocking_plain(&fixture);
-    code = uva_stream_to_blocking_cpu(fixture.stream, &window, &fixture.out,
+    code = uva_stream_to_arrow_stream(fixture.stream, &window, &fixture.out,
                                       &error);
     if (code == 0)
         batches = blocking_read(&fixture.out, 0, 99, &code);
@@ -645,7 +645,7 @@ static void add_others(Suite *suite)
 
 int main(void)
 {
-    Suite *suite = suite_create("to_blocking_life");
+    Suite *suite = suite_create("to_arrow_stream_life");
 
     add_stops(suite);
     add_others(suite);

@@ -2,7 +2,7 @@
 /* A blocking stream with a check. Correct calls pass unchanged and without a
  * report; a fault is reported by its clause alone, and has no more effect than
  * without the check. */
-#include "check/blocking_check.h"
+#include "check/device_stream_check.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -46,7 +46,8 @@ START_TEST(deep_and_perturbed_it_gives_no_report_either)
         ck_assert_int_eq(uva__reporter_new(&options, &fixture.reporter, NULL),
                          0);
         ck_assert_int_eq(
-            uva__blocking_check(fixture.reporter, &fixture.stream, NULL), 0);
+            uva__device_stream_check(fixture.reporter, &fixture.stream, NULL),
+            0);
         ck_assert_int_eq(spoiled_stream_get_schema(&fixture), 0);
         while (spoiled_stream_get_next(&fixture) == 0)
             continue;
@@ -64,7 +65,8 @@ START_TEST(ds13_what_was_given_outlives_the_stream)
 
     spoiled_stream_init(&fixture, 1);
     options = spoiled_stream_options(&fixture);
-    ck_assert_int_eq(uva_check_blocking(&fixture.stream, &options, NULL), 0);
+    ck_assert_int_eq(uva_check_device_stream(&fixture.stream, &options, NULL),
+                     0);
     ck_assert_int_eq(fixture.stream.get_schema(&fixture.stream, &schema), 0);
     ck_assert_int_eq(fixture.stream.get_next(&fixture.stream, &chunk), 0);
     fixture.stream.release(&fixture.stream);
@@ -102,7 +104,7 @@ START_TEST(without_options_all_is_checked)
     struct spoiled_stream fixture;
 
     spoiled_stream_init(&fixture, 1);
-    ck_assert_int_eq(uva_check_blocking(&fixture.stream, NULL, NULL), 0);
+    ck_assert_int_eq(uva_check_device_stream(&fixture.stream, NULL, NULL), 0);
     ck_assert_int_eq(spoiled_stream_get_next(&fixture), 0);
     fixture.stream.release(&fixture.stream);
     ck_assert_int_eq(fixture.releases, 1);
@@ -417,7 +419,8 @@ START_TEST(without_keep_a_failed_call_leaves_everything_as_it_was)
     schema_before = schema;
     spoiled_stream_init(&fixture, 1);
     options = spoiled_stream_options(&fixture);
-    ck_assert_int_eq(uva_check_blocking(&fixture.stream, &options, NULL), 0);
+    ck_assert_int_eq(uva_check_device_stream(&fixture.stream, &options, NULL),
+                     0);
     fixture.code = EIO;
     ck_assert_int_eq(fixture.stream.get_next(&fixture.stream, &chunk), EIO);
     ck_assert_int_eq(fixture.stream.get_schema(&fixture.stream, &schema), EIO);
@@ -438,7 +441,8 @@ START_TEST(of_two_checks_neither_takes_the_others_trap_for_a_gift)
     spoiled_stream_open(&fixture, 1);
     options = spoiled_stream_options(&fixture);
     options.free_ctx = NULL;
-    ck_assert_int_eq(uva_check_blocking(&fixture.stream, &options, NULL), 0);
+    ck_assert_int_eq(uva_check_device_stream(&fixture.stream, &options, NULL),
+                     0);
     fixture.code = EIO;
     ck_assert_int_eq(spoiled_stream_get_schema(&fixture), EIO);
     ck_assert_int_eq(spoiled_stream_get_next(&fixture), EIO);
@@ -471,7 +475,8 @@ static void open_kept(struct spoiled_stream *fixture)
     spoiled_stream_init(fixture, 1);
     options = spoiled_stream_options(fixture);
     options.keep = true;
-    ck_assert_int_eq(uva_check_blocking(&fixture->stream, &options, NULL), 0);
+    ck_assert_int_eq(uva_check_device_stream(&fixture->stream, &options, NULL),
+                     0);
 }
 
 static void expect_gone(struct spoiled_stream *fixture)
@@ -491,7 +496,7 @@ START_TEST(a_sound_stream_is_concluded_without_a_word)
     ck_assert_int_eq(spoiled_stream_get_next(&fixture), 0);
     fixture.stream.release(&fixture.stream);
     ck_assert_int_eq(fixture.log.freed, 0);
-    ck_assert_int_eq(uva_check_conclude_blocking(&fixture.stream), 0);
+    ck_assert_int_eq(uva_check_conclude_device_stream(&fixture.stream), 0);
     expect_gone(&fixture);
 }
 END_TEST
@@ -509,7 +514,7 @@ START_TEST(what_is_kept_tells_of_calls_that_come_too_late)
     uva_array_release(&copy);
     ck_assert_int_eq(spoiled_stream_get_next(&fixture), EINVAL);
     breach_log_expect(&fixture.log, "LC-02 DS-06");
-    ck_assert_int_eq(uva_check_conclude_blocking(&fixture.stream), 2);
+    ck_assert_int_eq(uva_check_conclude_device_stream(&fixture.stream), 2);
     expect_gone(&fixture);
 }
 END_TEST
@@ -526,10 +531,10 @@ START_TEST(ds14_and_lc02_what_was_never_released_is_told)
             spoiled_stream_init(&fixture, 1);
             options = spoiled_stream_options(&fixture);
             ck_assert_int_eq(
-                uva_check_blocking(&fixture.stream, &options, NULL), 0);
+                uva_check_device_stream(&fixture.stream, &options, NULL), 0);
         }
         ck_assert_int_eq(fixture.stream.get_next(&fixture.stream, &chunk), 0);
-        ck_assert_int_eq(uva_check_conclude_blocking(&fixture.stream), 2);
+        ck_assert_int_eq(uva_check_conclude_device_stream(&fixture.stream), 2);
         ck_assert(fixture.stream.release == NULL);
         ck_assert_int_eq(fixture.log.entries[0].severity, UVA_SEVERITY_ERROR);
         breach_log_expect(&fixture.log, "DS-14 LC-02");
@@ -544,7 +549,7 @@ START_TEST(what_is_not_checked_cannot_be_concluded)
 {
     struct ArrowDeviceArrayStream none = {0};
 
-    ck_assert_int_eq(uva_check_conclude_blocking(&none), 0);
+    ck_assert_int_eq(uva_check_conclude_device_stream(&none), 0);
 }
 END_TEST
 
@@ -558,14 +563,14 @@ START_TEST(what_is_no_stream_is_refused_without_a_word)
 
     spoiled_stream_init(&fixture, 1);
     options = spoiled_stream_options(&fixture);
-    ck_assert_int_eq(uva_check_blocking(NULL, &options, NULL), EINVAL);
+    ck_assert_int_eq(uva_check_device_stream(NULL, &options, NULL), EINVAL);
     release = fixture.stream.release;
     fixture.stream.release = NULL;
-    ck_assert_int_eq(uva_check_blocking(&fixture.stream, &options, NULL),
+    ck_assert_int_eq(uva_check_device_stream(&fixture.stream, &options, NULL),
                      EINVAL);
     options.reserved[0] = &fixture;
     fixture.stream.release = release;
-    ck_assert_int_eq(uva_check_blocking(&fixture.stream, &options, NULL),
+    ck_assert_int_eq(uva_check_device_stream(&fixture.stream, &options, NULL),
                      EINVAL);
     breach_log_expect(&fixture.log, "");
     ck_assert_int_eq(fixture.log.freed, 0);
@@ -584,7 +589,7 @@ START_TEST(wherever_memory_ends_the_stream_goes_on_or_is_as_it_was)
         options = spoiled_stream_options(&fixture);
         fixture.memory.fail_at = fail_at;
         before = fixture.stream;
-        code = uva_check_blocking(&fixture.stream, &options, NULL);
+        code = uva_check_device_stream(&fixture.stream, &options, NULL);
         if (code != 0) {
             ck_assert_int_eq(code, ENOMEM);
             ck_assert_int_eq(memcmp(&before, &fixture.stream, sizeof(before)),
@@ -632,7 +637,7 @@ static TCase *consumers(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("blocking_check");
+    Suite *suite = suite_create("device_stream_check");
     TCase *tcase = tcase_create("both");
 
     tcase_add_test(tcase, a_stream_that_is_read_to_its_end_gives_no_report);

@@ -324,8 +324,8 @@ START_TEST(ab17_no_function_is_missing)
         else
             fixture.stream.get_last_error = NULL;
         before = fixture.stream;
-        ck_assert_int_eq(uva_check_blocking(&fixture.stream, &options, &error),
-                         EINVAL);
+        ck_assert_int_eq(
+            uva_check_device_stream(&fixture.stream, &options, &error), EINVAL);
         ck_assert_int_eq(error.code, EINVAL);
         ck_assert_int_eq(memcmp(&before, &fixture.stream, sizeof(before)), 0);
         expect_producer(&fixture, "AB-17", UVA_SEVERITY_ERROR);

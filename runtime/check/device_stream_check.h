@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_check_blocking() with a reporter that exists already. */
-#ifndef UVA_CHECK_BLOCKING_CHECK_H
-#define UVA_CHECK_BLOCKING_CHECK_H
+/* uva_check_device_stream() with a reporter that exists already. */
+#ifndef UVA_CHECK_DEVICE_STREAM_CHECK_H
+#define UVA_CHECK_DEVICE_STREAM_CHECK_H
 
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
@@ -13,8 +13,9 @@ struct uva__reporter;
  * reference exists. Returns 0; EINVAL for a released stream or a NULL function,
  * which is reported; ENOMEM: `stream` then is untouched. Thread: any.
  * Clauses: AB-17. */
-UVA_MUST_CHECK int uva__blocking_check(struct uva__reporter *reporter,
-                                       struct ArrowDeviceArrayStream *stream,
-                                       struct uva_error *error);
+UVA_MUST_CHECK int
+uva__device_stream_check(struct uva__reporter *reporter,
+                         struct ArrowDeviceArrayStream *stream,
+                         struct uva_error *error);
 
 #endif

@@ -22,8 +22,8 @@
 #include "arrow/buffer.h"
 #include "sink/task_ring.h"
 #include "stream/check_hop.h"
-#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 
 /* ---- a device stream ---------------------------------------------------- */
 
@@ -53,16 +53,16 @@ static void device_release(struct ArrowDeviceArrayStream *self)
     uva__task_ring_release(task_ring);
 }
 
-int uva_stream_to_blocking(struct uva_stream *stream,
-                           const struct uva_window *window,
-                           struct ArrowDeviceArrayStream *out,
-                           struct uva_error *error)
+int uva_stream_to_device_stream(struct uva_stream *stream,
+                                const struct uva_window *window,
+                                struct ArrowDeviceArrayStream *out,
+                                struct uva_error *error)
 {
     struct uva__task_ring *task_ring;
     int code;
 
     if (out == NULL)
-        return uva_error_set(error, EINVAL, "to_blocking: out is NULL");
+        return uva_error_set(error, EINVAL, "to_device_stream: out is NULL");
     memset(out, 0, sizeof(*out));
     code = uva__task_ring_start(stream, window, &task_ring, error);
     if (code != 0)
@@ -99,7 +99,7 @@ static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
         code = uva__task_ring_refuse(
             self->private_data, ENOTSUP,
             "a batch is on a device, or behind an event of one: a plain stream "
-            "cannot state that; read it through uva_stream_to_blocking()");
+            "cannot state that; read it through uva_stream_to_device_stream()");
     }
     *out = batch.array;
     return code;
@@ -119,7 +119,7 @@ static void plain_release(struct ArrowArrayStream *self)
     uva__task_ring_release(task_ring);
 }
 
-int uva_stream_to_blocking_cpu(struct uva_stream *stream,
+int uva_stream_to_arrow_stream(struct uva_stream *stream,
                                const struct uva_window *window,
                                struct ArrowArrayStream *out,
                                struct uva_error *error)
@@ -128,7 +128,7 @@ int uva_stream_to_blocking_cpu(struct uva_stream *stream,
     int code;
 
     if (out == NULL)
-        return uva_error_set(error, EINVAL, "to_blocking_cpu: out is NULL");
+        return uva_error_set(error, EINVAL, "to_arrow_stream: out is NULL");
     memset(out, 0, sizeof(*out));
     code = uva__task_ring_start(stream, window, &task_ring, error);
     if (code != 0)

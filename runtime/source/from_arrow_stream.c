@@ -21,15 +21,15 @@
 #include "stream/deadlines.h"
 #include "stream/source_kind.h"
 #include "stream/stream_impl.h"
-#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/sources.h"
 
 /* The source of the user, and how it is called. */
 struct given {
-    struct uva_blocking_source options; /* owns its ctx */
-    bool is_plain;                 /* it gives `plain`, not a device stream */
-    bool has_source;               /* it was given, and is not opened */
-    struct ArrowArrayStream plain; /* owns; or not used */
+    struct uva_arrow_source options; /* owns its ctx */
+    bool is_plain;                   /* it gives `plain`, not a device stream */
+    bool has_source;                 /* it was given, and is not opened */
+    struct ArrowArrayStream plain;   /* owns; or not used */
     struct ArrowDeviceArrayStream stream; /* owns: the source, or the adapter
                                              of `plain` */
 };
@@ -230,25 +230,25 @@ static const struct uva__reader_ops blocking_ops = {
 static int blocking_check(struct uva__source_setup *setup,
                           struct uva_error *error)
 {
-    const struct uva_blocking_source *options = setup->options;
+    const struct uva_arrow_source *options = setup->options;
     const struct given *g = setup->given;
     const bool open =
         g->is_plain ? options->open != NULL : options->open_device != NULL;
 
     uva__reader_require(setup, options->on_loop, options->interrupt != NULL);
-    if (options->turns != NULL &&
-        !uva__permits_are_of(options->turns, setup->rt))
+    if (options->permits != NULL &&
+        !uva__permits_are_of(options->permits, setup->rt))
         return uva_error_set(error, EINVAL,
-                             "uva_blocking_source: `turns` are those of "
+                             "uva_arrow_source: `permits` are those of "
                              "another runtime");
     if (g->has_source && open)
         return uva_error_set(error, EINVAL,
-                             "uva_blocking_source: give a source or an open "
+                             "uva_arrow_source: give a source or an open "
                              "hook, not both");
     if (!g->has_source && !open)
         return uva_error_set(error, EINVAL,
-                             "from_blocking: there is neither a source nor a "
-                             "hook that opens one (options->%s)",
+                             "uva_arrow_source: there is neither a source nor "
+                             "a hook that opens one (options->%s)",
                              g->is_plain ? "open" : "open_device");
     return g->has_source ? given_check_stream(g, error) : 0;
 }
@@ -257,7 +257,7 @@ static int blocking_init(struct uva__source *source,
                          const struct uva__source_setup *setup,
                          struct uva_error *error)
 {
-    const struct uva_blocking_source *options = setup->options;
+    const struct uva_arrow_source *options = setup->options;
     struct blocking *b =
         blocking_of(uva__container_of(source, struct uva__reader, source));
     int code;
@@ -271,19 +271,19 @@ static int blocking_init(struct uva__source *source,
     if (b->given.has_source)
         source->device_type = b->given.stream.device_type;
     code = uva__reader_init(&b->reader, &blocking_ops, setup, options->on_loop,
-                            options->interrupt != NULL, options->turns);
+                            options->interrupt != NULL, options->permits);
     if (code != 0)
         blocking_close(&b->reader);
     return code;
 }
 
 static const struct uva__source_kind blocking_kind = {
-    .options = {UVA__OPTIONS(uva_blocking_source),
-                UVA__OPTIONS_CTX(uva_blocking_source),
-                UVA__OPTIONS_WINDOW(uva_blocking_source),
+    .options = {UVA__OPTIONS(uva_arrow_source),
+                UVA__OPTIONS_CTX(uva_arrow_source),
+                UVA__OPTIONS_WINDOW(uva_arrow_source),
                 .limits =
                     (const struct uva__option_limit[]){
-                        UVA__LIMIT(uva_blocking_source, busy_ms, 0, INT64_MAX),
+                        UVA__LIMIT(uva_arrow_source, busy_ms, 0, INT64_MAX),
                         {.name = NULL}}},
     .size = sizeof(struct blocking),
     .needs = UVA__READER_NEEDS,
@@ -294,9 +294,9 @@ static const struct uva__source_kind blocking_kind = {
 };
 
 /* Makes the stream, with a limit on the calls of the source. */
-static struct uva_stream *
-blocking_make(struct uva_runtime *runtime, struct given *g,
-              const struct uva_blocking_source *options)
+static struct uva_stream *blocking_make(struct uva_runtime *runtime,
+                                        struct given *g,
+                                        const struct uva_arrow_source *options)
 {
     struct uva_stream *stream =
         uva__source_add(runtime, &blocking_kind, options, g);
@@ -309,9 +309,9 @@ blocking_make(struct uva_runtime *runtime, struct given *g,
 }
 
 struct uva_stream *
-uva_stream_from_blocking(struct uva_runtime *runtime,
-                         struct ArrowDeviceArrayStream *source,
-                         const struct uva_blocking_source *options)
+uva_stream_from_device_stream(struct uva_runtime *runtime,
+                              struct ArrowDeviceArrayStream *source,
+                              const struct uva_arrow_source *options)
 {
     struct given given = {.has_source = source != NULL};
 
@@ -323,9 +323,9 @@ uva_stream_from_blocking(struct uva_runtime *runtime,
 }
 
 struct uva_stream *
-uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
+uva_stream_from_arrow_stream(struct uva_runtime *runtime,
                              struct ArrowArrayStream *source,
-                             const struct uva_blocking_source *options)
+                             const struct uva_arrow_source *options)
 {
     struct given given = {.is_plain = true, .has_source = source != NULL};
 

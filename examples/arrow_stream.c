@@ -3,7 +3,7 @@
  * reader, are delivered on the loop one at a time, and the loop never waits for
  * them. This one reads numbers from a file or a pipe, which may be slow.
  *
- *     $ cc wrap_blocking.c $(pkg-config --cflags --libs uvarrow libuv)
+ *     $ cc arrow_stream.c $(pkg-config --cflags --libs uvarrow libuv)
  *     $ seq 3000 | ./a.out /dev/stdin
  *     3 batches, 3000 numbers, 4501500 in all
  */
@@ -121,7 +121,7 @@ static int start(struct uva_runtime *rt, FILE *input, struct total *total)
                                       .get_last_error = reader_get_last_error,
                                       .release = reader_release,
                                       .private_data = input};
-    struct uva_stream *s = uva_stream_from_blocking_cpu(rt, &reader, NULL);
+    struct uva_stream *s = uva_stream_from_arrow_stream(rt, &reader, NULL);
     const struct uva_consumer consumer = {
         .on_batch = on_batch, .on_done = on_done, .ctx = total};
     struct uva_error error;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The output of an encoder: buffers to be written, and the memory that they
  * borrow from. It outlives its encoder. */
-#ifndef UVA_IO_ENCODER_PART_H
-#define UVA_IO_ENCODER_PART_H
+#ifndef UVA_IO_PART_H
+#define UVA_IO_PART_H
 
 #include <uv.h>
 
@@ -12,7 +12,7 @@
 
 /* A part while it is put together; zeroes: empty. The vector of buffers is used
  * again for the next part. */
-struct uva__encoder_part_draft {
+struct uva__part_draft {
     uv_buf_t *buffers;             /* owns */
     size_t n_buffers;              /* number of them */
     size_t most_buffers;           /* room for them */
@@ -24,33 +24,31 @@ struct uva__encoder_part_draft {
 
 /* Adds `size` bytes, which stay valid until the part is released. False without
  * memory. Thread: any one at a time, as for each function here. */
-bool uva__encoder_part_borrow(struct uva__encoder_part_draft *draft,
-                              const void *data, int64_t size);
+bool uva__part_borrow(struct uva__part_draft *draft, const void *data,
+                      int64_t size);
 
 /* Adds a copy of `size` bytes. False without memory. */
-bool uva__encoder_part_copy(struct uva__encoder_part_draft *draft,
-                            const void *data, int64_t size);
+bool uva__part_copy(struct uva__part_draft *draft, const void *data,
+                    int64_t size);
 
 /* Adds `size` bytes of `memory`, from malloc(), which it takes: once a part.
  * False without memory, and no argument was taken. */
-bool uva__encoder_part_take(struct uva__encoder_part_draft *draft, void *memory,
-                            int64_t size);
+bool uva__part_add(struct uva__part_draft *draft, void *memory, int64_t size);
 
 /* Takes the blocks of `*list`. */
-void uva__encoder_part_take_blocks(struct uva__encoder_part_draft *draft,
-                                   struct uva__ipc_block **list);
+void uva__part_take_blocks(struct uva__part_draft *draft,
+                           struct uva__ipc_block **list);
 
 /* Gives the part, and takes `array` (may be NULL) and the blocks; the draft is
  * empty then. Returns 0; ENOMEM, and no argument was taken. */
-UVA_MUST_CHECK int
-uva__encoder_part_finish(struct uva__encoder_part_draft *draft,
-                         struct ArrowDeviceArray *array,
-                         struct uva_encoder_part *out);
+UVA_MUST_CHECK int uva__part_finish(struct uva__part_draft *draft,
+                                    struct ArrowDeviceArray *array,
+                                    struct uva_part *out);
 
 /* Empties the draft. */
-void uva__encoder_part_clear(struct uva__encoder_part_draft *draft);
+void uva__part_clear(struct uva__part_draft *draft);
 
 /* Frees its content. */
-void uva__encoder_part_fini(struct uva__encoder_part_draft *draft);
+void uva__part_fini(struct uva__part_draft *draft);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns within outer ones: sources 0 to 3 are inside, and have together one
- * turn of the outer ones, as the queries of a session have one connection;
- * sources 4 to 6 take turns of the outer ones themselves. */
+/* Permits within outer ones: sources 0 to 3 are inside, and have together one
+ * permit of the outer ones, as the queries of a session have one connection;
+ * sources 4 to 6 take permits of the outer ones themselves. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -14,47 +14,48 @@
 enum { INSIDE = 4, SOURCES = 7, BATCHES = 2 };
 
 static struct fixture f, sources[SOURCES];
-static struct uva_turns *outer, *inner;
+static struct uva_permits *outer, *inner;
 
 /* ---- the fixture -------------------------------------------------------- */
 
-static void take_turns(int i, struct uva_turns *turns)
+static void take_permits(int i, struct uva_permits *permits)
 {
     fixture_open_beside(&sources[i], BATCHES, &f);
-    sources[i].options.turns = turns;
+    sources[i].options.permits = permits;
     sources[i].fake.gate_at = 0;
 }
 
-static void open_turns(int32_t count, int32_t inside)
+static void open_permits(int32_t count, int32_t inside)
 {
     fixture_open(&f, 0);
-    ck_assert_int_eq(uva_turns_new(f.loop.runtime, count, 0, &outer, NULL), 0);
-    ck_assert_int_eq(uva_turns_within(outer, inside, 0, &inner, NULL), 0);
+    ck_assert_int_eq(uva_permits_new(f.loop.runtime, count, 0, &outer, NULL),
+                     0);
+    ck_assert_int_eq(uva_permits_within(outer, inside, 0, &inner, NULL), 0);
     for (int i = 0; i < SOURCES; i++)
-        take_turns(i, i < INSIDE ? inner : outer);
+        take_permits(i, i < INSIDE ? inner : outer);
 }
 
 /* As that, with limits of time. */
 static void open_waiting(int64_t outer_ms, int64_t inner_ms)
 {
     fixture_open(&f, 0);
-    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 1, outer_ms, &outer, NULL),
+    ck_assert_int_eq(uva_permits_new(f.loop.runtime, 1, outer_ms, &outer, NULL),
                      0);
-    ck_assert_int_eq(uva_turns_within(outer, 1, inner_ms, &inner, NULL), 0);
+    ck_assert_int_eq(uva_permits_within(outer, 1, inner_ms, &inner, NULL), 0);
     for (int i = 0; i < SOURCES; i++)
-        take_turns(i, i < INSIDE ? inner : outer);
+        take_permits(i, i < INSIDE ? inner : outer);
 }
 
 static void release_inner(void)
 {
-    uva_turns_release(inner);
+    uva_permits_release(inner);
     inner = NULL;
 }
 
 static void tear_down(void)
 {
     release_inner();
-    uva_turns_release(outer);
+    uva_permits_release(outer);
     outer = NULL;
     for (int i = 0; i < SOURCES; i++)
         fixture_close(&sources[i]);
@@ -88,7 +89,7 @@ static void await_gate(int i)
     loop_until(&f.loop, is_at_gate, &sources[i]);
 }
 
-/* Starts source `i`, which gets a turn and stays in a call. */
+/* Starts source `i`, which gets a permit and stays in a call. */
 static void start_open(int i)
 {
     start(i);
@@ -138,11 +139,11 @@ static void start_ahead(int first, int second)
     await_gate(first);
 }
 
-/* ---- one turn of the outer ones ------------------------------------------ */
+/* ---- one permit of the outer ones ---------------------------------------- */
 
-START_TEST(all_inside_have_one_turn_together)
+START_TEST(all_inside_have_one_permit_together)
 {
-    open_turns(1, 2);
+    open_permits(1, 2);
     start_open(0);
     start(4);
     start_open(1);
@@ -161,7 +162,7 @@ END_TEST
 
 START_TEST(those_inside_have_an_order)
 {
-    open_turns(2, 1);
+    open_permits(2, 1);
     for (int i = 0; i < 3; i++)
         start(i);
     for (int i = 0; i < 3; i++) {
@@ -180,11 +181,11 @@ static void *release_them(void *ctx)
     return NULL;
 }
 
-START_TEST(the_turn_is_given_back_by_any_thread)
+START_TEST(the_permit_is_given_back_by_any_thread)
 {
     pthread_t thread;
 
-    open_turns(1, 1);
+    open_permits(1, 1);
     start_open(0);
     complete(0); /* its stream stays */
     start(4);
@@ -197,7 +198,7 @@ END_TEST
 
 START_TEST(they_wait_in_the_order_of_the_outer_ones)
 {
-    open_turns(1, 1);
+    open_permits(1, 1);
     start_open(4);
     start(0);
     start(5);
@@ -205,34 +206,34 @@ START_TEST(they_wait_in_the_order_of_the_outer_ones)
     complete(4);
     await_gate(0);
     complete(0);
-    complete(1); /* with the turn that 0 has taken */
+    complete(1); /* with the permit that 0 has taken */
     waits(5);
     release_inner();
     complete(5);
 }
 END_TEST
 
-START_TEST(turns_that_were_not_taken_are_released)
+START_TEST(permits_that_were_not_taken_are_released)
 {
-    open_turns(1, 1);
+    open_permits(1, 1);
     release_inner();
     start_open(4);
     complete(4);
 }
 END_TEST
 
-START_TEST(turns_can_be_within_those_within_others)
+START_TEST(permits_can_be_within_those_within_others)
 {
-    struct uva_turns *innermost;
+    struct uva_permits *innermost;
 
-    open_turns(1, 1);
-    ck_assert_int_eq(uva_turns_within(inner, 2, 0, &innermost, NULL), 0);
-    sources[1].options.turns = sources[2].options.turns = innermost;
+    open_permits(1, 1);
+    ck_assert_int_eq(uva_permits_within(inner, 2, 0, &innermost, NULL), 0);
+    sources[1].options.permits = sources[2].options.permits = innermost;
     start_open(1);
     start_open(2);
     start(0);
     start(4);
-    uva_turns_release(innermost);
+    uva_permits_release(innermost);
     complete(1);
     waits(0);
     complete(2);
@@ -243,13 +244,13 @@ START_TEST(turns_can_be_within_those_within_others)
 }
 END_TEST
 
-START_TEST(more_turns_inside_let_begin_what_waits)
+START_TEST(more_permits_inside_let_begin_what_waits)
 {
-    open_turns(1, 1);
+    open_permits(1, 1);
     start_open(0);
     start(1);
     waits(1);
-    ck_assert_int_eq(uva_turns_resize(inner, 2), 0);
+    ck_assert_int_eq(uva_permits_resize(inner, 2), 0);
     await_gate(1);
     complete(0);
     complete(1);
@@ -261,7 +262,7 @@ END_TEST
 /* The rest inside goes on to wait. */
 START_TEST(nothing_waits_outside_when_nothing_waits_inside)
 {
-    open_turns(1, 1);
+    open_permits(1, 1);
     start_open(4);
     start(0);
     start(1);
@@ -280,9 +281,9 @@ START_TEST(nothing_waits_outside_when_nothing_waits_inside)
 }
 END_TEST
 
-START_TEST(a_wait_for_the_outer_turn_goes_on_for_the_others)
+START_TEST(a_wait_for_the_outer_permit_goes_on_for_the_others)
 {
-    open_turns(1, 1);
+    open_permits(1, 1);
     start_open(4);
     start(0);
     start(1);
@@ -310,7 +311,7 @@ START_TEST(the_time_of_those_inside_counts)
     }
     start(5);
     complete(4);
-    complete(5); /* no query holds the turn */
+    complete(5); /* no query holds the permit */
 }
 END_TEST
 
@@ -330,9 +331,9 @@ START_TEST(the_time_outside_does_not_count_for_those_inside)
 }
 END_TEST
 
-START_TEST(a_close_ends_the_wait_and_the_turn)
+START_TEST(a_close_ends_the_wait_and_the_permit)
 {
-    open_turns(1 + _i, 1);
+    open_permits(1 + _i, 1);
     start_open(4);
     start(0);
     start(1);
@@ -346,9 +347,9 @@ END_TEST
 
 /* ---- opened ahead -------------------------------------------------------- */
 
-START_TEST(the_last_outer_turn_is_not_taken_ahead)
+START_TEST(the_last_outer_permit_is_not_taken_ahead)
 {
-    open_turns(1, 2);
+    open_permits(1, 2);
     sources[0].fake.gate_at = -1;
     start_ahead(4, 0);
     waits(0);
@@ -358,13 +359,13 @@ START_TEST(the_last_outer_turn_is_not_taken_ahead)
 END_TEST
 
 /* Then there is room for another one ahead once it is needed. */
-START_TEST(an_outer_turn_to_spare_is_taken_ahead)
+START_TEST(an_outer_permit_to_spare_is_taken_ahead)
 {
-    open_turns(2, 2);
+    open_permits(2, 2);
     start_ahead(4, 0);
     loop_until(&f.loop, is_opened, &sources[0]);
     start(5);
-    start_open(1); /* with that turn, which is needed from now on */
+    start_open(1); /* with that permit, which is needed from now on */
     waits(5);
     complete(1);
     open_gate(4);
@@ -376,7 +377,7 @@ END_TEST
 
 START_TEST(one_that_is_needed_inside_makes_the_wait_needed)
 {
-    open_turns(1, 2);
+    open_permits(1, 2);
     start_ahead(4, 0);
     waits(0);
     start(1);
@@ -393,7 +394,7 @@ END_TEST
 
 START_TEST(a_wait_that_only_one_ahead_is_left_of_goes_behind)
 {
-    open_turns(1, 2);
+    open_permits(1, 2);
     start_ahead(4, 0);
     waits(0);
     start(1);
@@ -415,7 +416,7 @@ START_TEST(a_wait_ahead_outside_is_that_of_all_inside)
 {
     struct uva_stream *later[2], *first;
 
-    open_turns(1, 3);
+    open_permits(1, 3);
     for (int i = 0; i < 5; i++)
         sources[i].fake.column = "k";
     for (int i = 0; i < 2; i++)
@@ -449,7 +450,7 @@ static bool is_freed(void *ctx)
 /* It has failed ahead, and is closed when its part of the stream comes. */
 START_TEST(one_that_has_ended_needs_nothing)
 {
-    open_turns(2, 2);
+    open_permits(2, 2);
     sources[0].fake.schema_code = EIO;
     start_ahead(4, 0);
     loop_until(&f.loop, is_freed, &sources[0]);
@@ -464,34 +465,34 @@ END_TEST
 
 START_TEST(what_is_invalid_is_refused)
 {
-    struct uva_turns *none = NULL;
+    struct uva_permits *none = NULL;
 
-    open_turns(1, 1);
-    ck_assert_int_eq(uva_turns_within(NULL, 1, 0, &none, NULL), EINVAL);
-    ck_assert_int_eq(uva_turns_within(outer, 1, 0, NULL, NULL), EINVAL);
-    ck_assert_int_eq(uva_turns_within(outer, 0, 0, &none, NULL), EINVAL);
-    ck_assert_int_eq(uva_turns_within(outer, 1, -1, &none, NULL), EINVAL);
+    open_permits(1, 1);
+    ck_assert_int_eq(uva_permits_within(NULL, 1, 0, &none, NULL), EINVAL);
+    ck_assert_int_eq(uva_permits_within(outer, 1, 0, NULL, NULL), EINVAL);
+    ck_assert_int_eq(uva_permits_within(outer, 0, 0, &none, NULL), EINVAL);
+    ck_assert_int_eq(uva_permits_within(outer, 1, -1, &none, NULL), EINVAL);
     loop_fail(&f.loop, 1);
-    ck_assert_int_eq(uva_turns_within(outer, 1, 0, &none, NULL), ENOMEM);
+    ck_assert_int_eq(uva_permits_within(outer, 1, 0, &none, NULL), ENOMEM);
     loop_fail(&f.loop, 0);
     ck_assert_ptr_null(none);
 }
 END_TEST
 
-static int use_turns(void *ctx)
+static int use_permits(void *ctx)
 {
-    struct uva_turns *made;
-    const int code = uva_turns_within(outer, 1, 0, &made, NULL);
+    struct uva_permits *made;
+    const int code = uva_permits_within(outer, 1, 0, &made, NULL);
 
     (void)ctx;
     release_inner(); /* which the parent has, too */
     return code != EPERM;
 }
 
-START_TEST(a_forked_child_has_no_turns)
+START_TEST(a_forked_child_has_no_permits)
 {
-    open_turns(1, 1);
-    forked_child_run(use_turns, NULL);
+    open_permits(1, 1);
+    forked_child_run(use_permits, NULL);
     start_open(0);
     complete(0);
 }
@@ -499,25 +500,26 @@ END_TEST
 
 int main(void)
 {
-    TCase *tc = tcase_create("turns within");
+    TCase *tc = tcase_create("permits within");
 
-    suite_add(tc, all_inside_have_one_turn_together, those_inside_have_an_order,
-              the_turn_is_given_back_by_any_thread,
+    suite_add(tc, all_inside_have_one_permit_together,
+              those_inside_have_an_order,
+              the_permit_is_given_back_by_any_thread,
               they_wait_in_the_order_of_the_outer_ones,
-              turns_that_were_not_taken_are_released,
-              turns_can_be_within_those_within_others,
-              more_turns_inside_let_begin_what_waits,
+              permits_that_were_not_taken_are_released,
+              permits_can_be_within_those_within_others,
+              more_permits_inside_let_begin_what_waits,
               nothing_waits_outside_when_nothing_waits_inside,
-              a_wait_for_the_outer_turn_goes_on_for_the_others,
+              a_wait_for_the_outer_permit_goes_on_for_the_others,
               the_time_of_those_inside_counts,
               the_time_outside_does_not_count_for_those_inside, NULL);
-    suite_add_loops(tc, 0, 2, a_close_ends_the_wait_and_the_turn, NULL);
+    suite_add_loops(tc, 0, 2, a_close_ends_the_wait_and_the_permit, NULL);
     suite_add_loops(tc, 0, 2, a_wait_ahead_outside_is_that_of_all_inside, NULL);
-    suite_add(tc, the_last_outer_turn_is_not_taken_ahead,
-              an_outer_turn_to_spare_is_taken_ahead,
+    suite_add(tc, the_last_outer_permit_is_not_taken_ahead,
+              an_outer_permit_to_spare_is_taken_ahead,
               one_that_is_needed_inside_makes_the_wait_needed,
               a_wait_that_only_one_ahead_is_left_of_goes_behind,
               one_that_has_ended_needs_nothing, what_is_invalid_is_refused,
-              a_forked_child_has_no_turns, NULL);
-    return suite_main("turns_within", NULL, tear_down, tc, NULL);
+              a_forked_child_has_no_permits, NULL);
+    return suite_main("permits_within", NULL, tear_down, tc, NULL);
 }
