@@ -137,6 +137,7 @@ function(uva_beside name)
     endforeach()
     set(library uvarrow_${name}_shared)
     add_library(uvarrow::${name} ALIAS ${library})
+    uva_version_script(uvarrow-${name})
     set_target_properties(${library} PROPERTIES BUILD_RPATH "$ORIGIN/..")
     if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr") # where the system looks anyway
         set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")
