@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "arrow/bits.h"
+#include "arrow/concat_mask.h"
 #include "arrow/concat_node.h"
 #include "arrow/structs.h"
 #include "base/atomic.h"
@@ -65,6 +66,20 @@ void uva__concat_fill(struct uva__concat *concat, int64_t pass,
         uva__concat_node_fill_column(concat->node, &run, pass);
     else
         uva__concat_node_fill(concat->node, &run);
+}
+
+int uva__concat_measure_mask(struct uva__concat *concat,
+                             const struct ArrowArray *array,
+                             const struct uva__mask *mask)
+{
+    return uva__concat_mask_measure(concat->node, array, array->offset, mask);
+}
+
+void uva__concat_fill_mask(struct uva__concat *concat,
+                           const struct ArrowArray *array,
+                           const struct uva__mask *mask)
+{
+    uva__concat_mask_fill(concat->node, array, array->offset, mask);
 }
 
 /* ---- the result's memory ------------------------------------------------ */

@@ -18,6 +18,14 @@
  *
  *     (uva__concat_note(concat, batch, &part))*
  *     uva__concat_join(concat, parts, rows, &out);
+ *
+ * The rows of one array that a mask selects are copied in another way, which is
+ * fast, too, where they are short runs:
+ *
+ *     uva__concat_measure_mask(concat, array, mask);
+ *     uva__concat_begin(concat);
+ *     uva__concat_fill_mask(concat, array, mask);
+ *     uva__concat_finish(concat, &out);
  */
 #ifndef UVA_ARROW_CONCAT_H
 #define UVA_ARROW_CONCAT_H
@@ -27,6 +35,7 @@
 #include "uvarrow/base.h"
 
 struct uva__concat;
+struct uva__mask;
 
 /* The facts noted about a batch. */
 struct uva__concat_part {
@@ -76,6 +85,17 @@ int64_t uva__concat_passes(const struct uva__concat *concat);
 void uva__concat_fill(struct uva__concat *concat, int64_t pass,
                       const struct ArrowArray *array, int64_t from,
                       int64_t count);
+
+/* Measures the rows of `array` that `mask` selects, at least one. Other rows
+ * must not be measured with them. As uva__concat_measure(). */
+UVA_MUST_CHECK int uva__concat_measure_mask(struct uva__concat *concat,
+                                            const struct ArrowArray *array,
+                                            const struct uva__mask *mask);
+
+/* Copies the rows that were measured so, in a single pass. */
+void uva__concat_fill_mask(struct uva__concat *concat,
+                           const struct ArrowArray *array,
+                           const struct uva__mask *mask);
 
 /* How many columns parts have; 0: batches of the schema cannot be noted, as a
  * column is no row of numbers. */
