@@ -391,6 +391,27 @@ static int check_measure(const struct ArrowSchema *schema,
     return code;
 }
 
+/* The buffers that are listed add up to the sum of the tree. */
+static void check_buffers(const struct ArrowSchema *schema,
+                          const struct ArrowDeviceArray *array, int code)
+{
+    static struct uva_buffer buffers[MOST_NODES * 16];
+    size_t count = MOST_NODES * 16;
+    grove_wide sum = 0;
+
+    FUZZ_RULE(uva_array_buffers(schema, array, buffers, &count) == code);
+    FUZZ_RULE(count <= MOST_NODES * 16);
+    if (code != 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        FUZZ_RULE(buffers[i].size_bytes >= 0 || !uva__buffer_on_host(array));
+        if (buffers[i].size_bytes > 0)
+            sum += buffers[i].size_bytes;
+    }
+    FUZZ_RULE(sum ==
+              sum_tree(schema, &array->array, uva__buffer_on_host(array)));
+}
+
 /* A copy of a schema must be complete or absent, also if memory fails. */
 static void check_copy(const struct ArrowSchema *schema, bool sound, long fail)
 {
@@ -447,8 +468,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct tree_builder tree_builder;
     struct ArrowDeviceArray array = {.device_id = -1};
     struct ArrowSchema *schema;
-    int way;
-    bool sound;
+    int way, code;
 
     memset(&tree_builder, 0, sizeof(tree_builder));
     tree_builder.in = (struct fuzz_input){data, size};
@@ -458,8 +478,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tree_builder.on_host = uva__buffer_on_host(&array);
     schema = grove_new(&tree_builder, sizeof(*schema));
     grove_plant(&tree_builder, schema, &array.array, 0);
-    sound = check_measure(schema, &array) == 0;
-    check_copy(schema, sound, way % 7);
+    code = check_measure(schema, &array);
+    check_buffers(schema, &array, code);
+    check_copy(schema, code == 0, way % 7);
     check_share(&array, way, way % 5);
     for (int i = 0; i < tree_builder.block_count; i++)
         free(tree_builder.blocks[i]);
