@@ -20,7 +20,11 @@ import subprocess
 import sys
 import tempfile
 
-from pycparser import c_ast, c_generator, c_parser
+try:
+    from pycparser import c_ast, c_generator, c_parser
+except ImportError:
+    print("pycparser is not installed: run scripts/bootstrap")
+    sys.exit(77)
 
 OURS = re.compile(r"uva_|UVA_")
 # Functions of a TCK subject, and functions that only a macro calls
