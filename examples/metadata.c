@@ -78,8 +78,6 @@ static int push_schema(struct uva_pusher *pusher)
     uva_schema_release(&plain);
     if (code == 0)
         code = uva_pusher_set_schema(pusher, &schema);
-    if (code != 0)
-        uva_schema_release(&schema);
     return code;
 }
 
@@ -88,17 +86,13 @@ static int push_batch(struct uva_pusher *pusher)
     struct ArrowDeviceArray batch;
     double *values = numbers_new(2, &batch);
     char buffer[64];
-    int code;
 
     if (values == NULL)
         return ENOMEM;
     values[0] = 1.5;
     values[1] = 2.5;
-    code = uva_pusher_push(pusher, &batch,
+    return uva_pusher_push(pusher, &batch,
                            one_pair("part", "7", buffer, sizeof(buffer)), 0);
-    if (code != 0)
-        uva_array_release(&batch);
-    return code;
 }
 
 static int feed(struct uva_pusher *pusher)

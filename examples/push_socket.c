@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pushes the data of a network socket into a stream, with back-pressure. The
  * socket is read on the loop, directly into the memory of the next batch. When
- * the stream has no room, push returns EAGAIN and the program stops reading:
- * the buffers of the socket fill up, and the sender blocks in its write().
+ * a batch fills the window of the stream, push returns EAGAIN and the program
+ * stops reading: the buffers of the socket fill up, and the sender blocks in
+ * its write().
  * on_writable starts the reading again. Here the consumer is slow, and 16 MB
  * pass through the memory of a few batches.
  *
@@ -67,11 +68,11 @@ static int64_t *numbers_new(struct ArrowDeviceArray *out)
 struct receiver {
     uv_tcp_t tcp;
     struct uva_pusher *pusher;    /* owns, until it is closed */
-    struct ArrowDeviceArray next; /* owns: being filled, or full */
+    struct ArrowDeviceArray next; /* owns: being filled */
     char *to;                     /* the memory of `next` */
     size_t filled;                /* bytes in it */
     bool over;                    /* the sender has closed the connection */
-    int stops;                    /* how often there was no room */
+    int stops;                    /* how often the window was full */
     struct uva_stream *stream;    /* borrows: the consumer's */
 };
 
@@ -98,19 +99,15 @@ static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buffer)
                                           (unsigned)(BATCH_BYTES - r->filled));
 }
 
-/* Pushes the current batch. Returns EAGAIN if there is no room; then
+/* Pushes the current batch. Returns EAGAIN if the window is full now; then
  * on_writable() will be called. */
 static int receiver_push(struct receiver *r)
 {
-    int code = 0;
-
-    if (r->filled > 0) {
-        r->next.array.length = (int64_t)(r->filled / sizeof(int64_t));
-        code = uva_pusher_push(r->pusher, &r->next, NULL, 0);
-    }
-    if (code == 0)
-        r->filled = 0;
-    return code;
+    if (r->filled == 0)
+        return 0;
+    r->next.array.length = (int64_t)(r->filled / sizeof(int64_t));
+    r->filled = 0;
+    return uva_pusher_push(r->pusher, &r->next, NULL, 0);
 }
 
 static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
@@ -131,7 +128,9 @@ static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
         uv_read_stop(tcp);
         if (r->stops++ == 0)
             uva_stream_resume(r->stream); /* the consumer continues */
-    } else if (code != 0 || r->over)
+        code = 0;
+    }
+    if (code != 0 || r->over)
         receiver_close(r, code);
 }
 
@@ -139,13 +138,9 @@ static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
 static void on_writable(void *ctx, struct uva_pusher *pusher)
 {
     struct receiver *r = ctx;
-    const int code = receiver_push(r);
 
     (void)pusher;
-    if (code == 0 && !r->over)
-        uv_read_start((uv_stream_t *)&r->tcp, on_alloc, on_read);
-    else if (code != EAGAIN)
-        receiver_close(r, code);
+    uv_read_start((uv_stream_t *)&r->tcp, on_alloc, on_read);
 }
 
 /* The stream has ended. */

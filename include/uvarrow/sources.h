@@ -250,7 +250,8 @@ struct uva_pusher; /* the writing end, for any number of threads */
  * close the pusher. Once the pusher was closed on the loop thread, no function
  * is called; if another thread closes it, a call may still be running. */
 struct uva_push_source {
-    /* there is room again after a push returned EAGAIN; NULL: no callback */
+    /* the window has room again, half of it, after a push returned EAGAIN;
+     * NULL: no callback */
     void (*on_writable)(void *ctx, struct uva_pusher *pusher) UVA_0;
     /* the stream has ended or was cancelled: pushes return EPIPE; NULL: no
      * callback */
@@ -275,22 +276,30 @@ uva_stream_from_pusher(struct uva_runtime *runtime,
                        const struct uva_push_source *options,
                        struct uva_pusher **pusher);
 
-/** Sets the schema of the batches, once, before the first push. Takes `schema`.
- * Returns 0; EBUSY if it was already set; EPIPE; ENOMEM; EINVAL for a released
- * schema. After an error the caller still owns `schema`.
+/** Sets the schema of the batches, once, before the first push. Takes `schema`,
+ * whatever it returns: after an error it was released. Returns 0; EBUSY if it
+ * was already set; EPIPE; ENOMEM; EINVAL for a released schema.
  * Thread: any.
  * Clauses: AH-30. */
 UVA_API UVA_MUST_CHECK int uva_pusher_set_schema(struct uva_pusher *pusher,
                                                  struct ArrowSchema *schema);
 
-/** Pushes one batch. Takes `array` only if it returns 0. `metadata` is copied,
- * or NULL. If there is no room, waits up to `timeout_ms`: 0 does not wait,
- * UVA_FOREVER waits without a limit, which is how a receiving thread passes
- * back-pressure on. Returns 0; EAGAIN if there is no room and the timeout is 0
- * (on_writable will be called); ETIMEDOUT; EPIPE if the stream has ended;
- * EDEADLK for a timeout other than 0 on the loop thread; EINVAL without a
- * schema, or for an array that is released or on another device type; ENOMEM.
- * Batches pushed by one thread keep their order.
+/** Pushes one batch. Takes `array`, whatever it returns. `metadata` is copied,
+ * or NULL. Batches pushed by one thread keep their order.
+ *
+ * With a `timeout_ms` of 0 it never waits. Returns 0; or EAGAIN: the batch was
+ * pushed, and the window is full now, so stop until on_writable is called. A
+ * batch that is pushed nevertheless is taken too, and exceeds the window.
+ *
+ * With another timeout it waits for room first, up to `timeout_ms`
+ * (UVA_FOREVER: without a limit, which is how a receiving thread passes
+ * back-pressure on). Returns 0; ETIMEDOUT: there was no room; EDEADLK on the
+ * loop thread.
+ *
+ * Returns in both cases EPIPE if the stream has ended; EINVAL without a schema,
+ * for a negative timeout, or for an array that is released or on another device
+ * type; ENOMEM. After every code but 0 and EAGAIN the batch is lost: it was
+ * released.
  * Thread: any.
  * Clauses: AP-29. */
 UVA_API UVA_MUST_CHECK int uva_pusher_push(struct uva_pusher *pusher,

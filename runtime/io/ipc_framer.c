@@ -230,14 +230,6 @@ void uva__ipc_framer_take(struct uva__ipc_framer *framer,
     framer->state = UVA__IPC_FRAMER_PREFIX;
 }
 
-void uva__ipc_framer_give_back(struct uva__ipc_framer *framer,
-                               struct uva__message *message)
-{
-    framer->message = *message;
-    *message = (struct uva__message){0};
-    framer->state = UVA__IPC_FRAMER_FULL;
-}
-
 void uva__ipc_framer_fini(struct uva__ipc_framer *framer)
 {
     uva__message_fini(&framer->message);

@@ -65,10 +65,6 @@ UVA_MUST_CHECK int uva__ipc_framer_end(const struct uva__ipc_framer *framer,
 void uva__ipc_framer_take(struct uva__ipc_framer *framer,
                           struct uva__message *out);
 
-/* Undoes the last take. */
-void uva__ipc_framer_give_back(struct uva__ipc_framer *framer,
-                               struct uva__message *message);
-
 void uva__ipc_framer_fini(struct uva__ipc_framer *framer);
 
 /* Releases the content of a message, and leaves zeroes. Thread: any. */

@@ -9,11 +9,10 @@
  * Failures:    the socket, the framer: the pusher is closed with the error. The
  *              decoder: the stream fails, and closes the pusher.
  *
- * Back-pressure: a message that the pusher has no room for stays in the framer,
- *              and reading stops until there is room.
+ * Back-pressure: after the message that fills the pusher's window reading
+ *              stops, until there is room.
  *
  * On cancel:   the pusher reports that it is closed: the socket is released. */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -113,13 +112,10 @@ static int reader_begin(struct socket_reader *r)
         return code;
     uva__ipc_framer_take(&r->loop.framer, &r->first);
     r->loop.has_schema = true;
-    code = uva_pusher_set_schema(r->loop.pusher, &schema);
-    if (code != 0)
-        uva_schema_release(&schema);
-    return code;
+    return uva_pusher_set_schema(r->loop.pusher, &schema);
 }
 
-/* Pushes a message. EAGAIN: it is in the framer. */
+/* Pushes a message. EAGAIN: no further message, until there is room. */
 static int reader_push(struct socket_reader *r)
 {
     struct uva__ipc_framer *framer = &r->loop.framer;
@@ -133,16 +129,11 @@ static int reader_push(struct socket_reader *r)
         uva__message_fini(&message);
         return code;
     }
-    code = uva_pusher_push(r->loop.pusher, &batch, NULL, 0);
-    if (code == EAGAIN)
-        uva__ipc_framer_give_back(framer, uva__pushed_message_of(&batch));
-    if (code != 0)
-        uva_array_release(&batch);
-    return code;
+    return uva_pusher_push(r->loop.pusher, &batch, NULL, 0);
 }
 
-/* Passes on the message that is complete. Returns 0; EAGAIN; EPIPE if no more
- * are wanted; or an error. */
+/* Passes on the message that is complete. Returns 0; EAGAIN: no further one for
+ * now; EPIPE if no more are wanted; or an error. */
 static int reader_pass(struct socket_reader *r, struct uva_error *error)
 {
     const int code = r->loop.has_schema ? reader_push(r) : reader_begin(r);
@@ -215,24 +206,18 @@ static int reader_start(struct socket_reader *r)
     return -uv_read_start(r->loop.socket, reader_on_alloc, reader_on_read);
 }
 
-/* There is room for the message that waits. */
+/* There is room for further messages. */
 static void reader_on_writable(void *ctx, struct uva_pusher *pusher)
 {
     struct socket_reader *r = ctx;
     struct uva_error error = {0};
-    int code;
+    const int code = reader_start(r);
 
-    assert(r->loop.framer.state == UVA__IPC_FRAMER_FULL); /* after EAGAIN */
     (void)pusher;
-    code = reader_pass(r, &error);
-    if (code == 0) {
-        code = reader_start(r);
-        if (code != 0)
-            (void)uva_error_set(&error, code, "cannot read: %s",
-                                uv_strerror(-code));
-    }
-    if (code != 0 && code != EAGAIN)
-        reader_finish(r, error.code == 0 ? NULL : &error);
+    if (code == 0)
+        return;
+    (void)uva_error_set(&error, code, "cannot read: %s", uv_strerror(-code));
+    reader_finish(r, &error);
 }
 
 /* ---- the transform ------------------------------------------------------ */

@@ -7,7 +7,7 @@
  *              stream ends after the batches that were pushed.
  *
  * Failures:
- * - a push: the array is still the caller's, the stream goes on;
+ * - a push: the array is released, the stream goes on;
  * - a close without a schema: the stream ends with EPROTO, unless the close had
  *   its own error.
  *
@@ -97,8 +97,9 @@ static int pusher_status(const struct uva_pusher *p)
 }
 
 /* The schema is copied before FACT_CLAIMED is set, so that nothing can fail
- * after that. */
-int uva_pusher_set_schema(struct uva_pusher *pusher, struct ArrowSchema *schema)
+ * after that. Takes `schema` if it succeeds. */
+static int pusher_describe(struct uva_pusher *pusher,
+                           struct ArrowSchema *schema)
 {
     struct uva__measure measure;
     int code = pusher_status(pusher);
@@ -121,6 +122,15 @@ int uva_pusher_set_schema(struct uva_pusher *pusher, struct ArrowSchema *schema)
     return 0;
 }
 
+int uva_pusher_set_schema(struct uva_pusher *pusher, struct ArrowSchema *schema)
+{
+    const int code = pusher_describe(pusher, schema);
+
+    if (code != 0 && schema != NULL)
+        uva_schema_release(schema);
+    return code;
+}
+
 /* ---- pushing ------------------------------------------------------------ */
 
 /* The log has what a code cannot express: where the two schemas differ. */
@@ -141,11 +151,13 @@ static int push_measure(struct uva_pusher *p,
     return EINVAL;
 }
 
-int uva_pusher_push(struct uva_pusher *pusher, struct ArrowDeviceArray *array,
-                    const char *metadata, int64_t timeout_ms)
+/* Takes `array` if it returns 0 or EAGAIN. */
+static int pusher_push(struct uva_pusher *pusher,
+                       struct ArrowDeviceArray *array, const char *metadata,
+                       int64_t timeout_ms)
 {
     int64_t bytes;
-    bool first;
+    bool first = false;
     int code = pusher_status(pusher);
 
     if (code != 0)
@@ -158,8 +170,19 @@ int uva_pusher_push(struct uva_pusher *pusher, struct ArrowDeviceArray *array,
     if (code == 0)
         code = uva__push_queue_push(&pusher->queue, array, bytes, metadata,
                                     timeout_ms, &first);
-    if (code == 0 && first)
+    if (first)
         uva__meter_wake(pusher->source.meter, &pusher->source.wakeup);
+    return code;
+}
+
+/* A batch that was not pushed is released here, whatever the reason is. */
+int uva_pusher_push(struct uva_pusher *pusher, struct ArrowDeviceArray *array,
+                    const char *metadata, int64_t timeout_ms)
+{
+    const int code = pusher_push(pusher, array, metadata, timeout_ms);
+
+    if (code != 0 && code != EAGAIN && array != NULL)
+        uva_array_release(array);
     return code;
 }
 

@@ -2,9 +2,11 @@
 /* The queue of a pusher.
  *
  * Happy path:  push -> (no room: wait -> woken) -> absorbed -> taken -> the
- * next absorb counts it no more: room.
+ * next absorb counts it no more: room. A push that does not wait goes in in any
+ * case, and learns whether the window is full then.
  *
- * Failures:    a push, and then the array is still the caller's.
+ * Failures:    a push, and then the array is where it was: pusher_push releases
+ *              it.
  *
  * On close:    shut makes all pushes return EPIPE. A queue that was not started
  *              is not shut when its runtime closes, so pushes that wait in it
@@ -50,7 +52,13 @@ static bool queue_has_room_locked(const struct uva__push_queue *q)
            (count == 0 || !uva__budget_is_full(q->rt));
 }
 
-/* Moves the array into the inbox, if there is room for it now. */
+/* Whether a push may go in: with room, and behind the pushes that wait. */
+static bool queue_admits_locked(const struct uva__push_queue *q, bool admitted)
+{
+    return queue_has_room_locked(q) && (q->locked.waiting == 0 || admitted);
+}
+
+/* Moves the array into the inbox. EAGAIN: the push has to wait first. */
 static int push_enter_locked(struct uva__push_queue *q, struct push *push,
                              struct ArrowDeviceArray *array)
 {
@@ -59,7 +67,7 @@ static int push_enter_locked(struct uva__push_queue *q, struct push *push,
 
     if (q->locked.shut || uva__rt_is_closed(q->rt))
         return EPIPE;
-    if (!queue_has_room_locked(q) || (q->locked.waiting > 0 && !push->admitted))
+    if (push->timeout_ms != 0 && !queue_admits_locked(q, push->admitted))
         return EAGAIN;
     if (task->info.bytes > left)
         task->info.bytes = left;
@@ -109,19 +117,25 @@ static bool push_wait_locked(struct uva__push_queue *q, struct push *push)
     return true;
 }
 
+/* After EAGAIN the array is in the inbox, which is full. */
 static int push_admit(struct uva__push_queue *q, struct push *push,
                       struct ArrowDeviceArray *array)
 {
     int code;
 
     uva__lock_take(&q->lock);
-    while ((code = push_enter_locked(q, push, array)) == EAGAIN)
-        if (!push_wait_locked(q, push))
+    while ((code = push_enter_locked(q, push, array)) == EAGAIN) {
+        if (!push_wait_locked(q, push)) {
+            code = ETIMEDOUT;
             break;
-    if (code == EAGAIN && push->timeout_ms == 0)
+        }
+    }
+    if (code == 0 && push->timeout_ms == 0 && !queue_admits_locked(q, false)) {
         q->locked.room_wanted = true;
+        code = EAGAIN;
+    }
     uva__lock_drop(&q->lock);
-    return code == EAGAIN && push->timeout_ms != 0 ? ETIMEDOUT : code;
+    return code;
 }
 
 /* Gives a slot with a copy of `metadata`; a block without keys is the same as
@@ -154,7 +168,7 @@ int uva__push_queue_push(struct uva__push_queue *q,
         return code;
     task_of(push.slot.head)->info.bytes = bytes;
     code = push_admit(q, &push, array);
-    if (code != 0)
+    if (code != 0 && code != EAGAIN)
         uva__slots_discard_tasks(q->rt, &push.slot);
     *first = push.first;
     return code;

@@ -4,9 +4,10 @@
  * callback for room, are in from_pusher. Each batch is in the slot in which it
  * is offered.
  *
- * There is room while the inbox holds less than its window. A push that found
- * no room is woken only when the inbox has run down to the refill mark, and no
- * later push overtakes it. */
+ * There is room while the inbox holds less than its window. A push that waits
+ * for room is woken only when the inbox has run down to the refill mark, and no
+ * later push that waits overtakes it. A push that does not wait exceeds the
+ * window. */
 #ifndef UVA_SOURCE_PUSH_QUEUE_H
 #define UVA_SOURCE_PUSH_QUEUE_H
 
@@ -25,18 +26,19 @@ struct uva__push_queue {
         int64_t bytes;       /* of those batches */
         int64_t waiting;     /* pushes that wait to be admitted */
         uint64_t admissions; /* how often pushes were admitted */
-        bool room_wanted;    /* a push returned EAGAIN: room has to be
+        bool room_wanted;    /* a push found the window full: room has to be
                                 reported */
         bool shut;           /* no more batches are wanted */
         bool running; /* the loop takes, and shuts the queue at the end */
     } locked;
 };
 
-/* Pushes `array` (takes it, if it returns 0), of `bytes`, with a copy of
- * `metadata` (NULL: there is none), and says whether the loop has to be woken.
- * Without room it waits as documented at uva_pusher_push(). 0; EAGAIN,
- * ETIMEDOUT, ENOMEM; EINVAL for malformed metadata; EPIPE once the queue is
- * shut or its runtime is closed. Thread: any. */
+/* Pushes `array` (takes it, if it returns 0 or EAGAIN), of `bytes`, with a copy
+ * of `metadata` (NULL: there is none), and says whether the loop has to be
+ * woken. Waits for room first, unless `timeout_ms` is 0. 0; EAGAIN: pushed,
+ * with timeout 0, and there is no more room; ETIMEDOUT; ENOMEM; EINVAL for
+ * malformed metadata; EPIPE once the queue is shut or its runtime is closed.
+ * Thread: any. */
 UVA_MUST_CHECK int uva__push_queue_push(struct uva__push_queue *queue,
                                         struct ArrowDeviceArray *array,
                                         int64_t bytes, const char *metadata,
@@ -50,7 +52,7 @@ void uva__push_queue_start(struct uva__push_queue *queue);
  * room. Thread: loop. */
 void uva__push_queue_absorb(struct uva__push_queue *queue);
 
-/* Returns whether room has to be reported now, to a program that got EAGAIN;
+/* Returns whether room has to be reported now, to a program that got EAGAIN:
  * once. Thread: loop. */
 bool uva__push_queue_has_room(struct uva__push_queue *queue);
 

@@ -26,7 +26,7 @@ static int child_push(void *ctx)
     push = uva_pusher_push(p.pusher, &array, NULL, UVA_FOREVER);
     schema = uva_pusher_set_schema(p.pusher, NULL);
     uva_pusher_close(p.pusher, NULL, NULL);
-    return push == EPERM && schema == EPERM && uva_array_is_live(&array) &&
+    return push == EPERM && schema == EPERM && !uva_array_is_live(&array) &&
                    p.freed == 0
                ? 0
                : 1;

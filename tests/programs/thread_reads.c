@@ -40,29 +40,27 @@ static void ingest_done(uv_work_t *work, int status)
 /* ---- the loop ----------------------------------------------------------- */
 
 struct feed {
-    struct ArrowDeviceArray next;
-    int pushed, full; /* batches pushed; pushes without room */
+    int pushed, full; /* batches pushed; how often the window was full then */
 };
 
 static void source_room(void *ctx, struct uva_pusher *pusher)
 {
     struct feed *feed = ctx;
+    struct ArrowDeviceArray next;
     struct ArrowArray plain;
-    int code = 0;
+    int code;
 
     while (feed->pushed < BATCHES) {
-        if (!uva_array_is_live(&feed->next)) {
-            assert(column_count_up((int64_t)feed->pushed * DB_ROWS, DB_ROWS,
-                                   &plain) == 0);
-            uva_array_from_cpu(&plain, &feed->next);
-        }
-        code = uva_pusher_push(pusher, &feed->next, NULL, 0);
+        assert(column_count_up((int64_t)feed->pushed * DB_ROWS, DB_ROWS,
+                               &plain) == 0);
+        uva_array_from_cpu(&plain, &next);
+        code = uva_pusher_push(pusher, &next, NULL, 0);
+        assert(code == 0 || code == EAGAIN);
+        feed->pushed++;
         if (code == EAGAIN) {
             feed->full++; /* called again when there is room */
             return;
         }
-        assert(code == 0);
-        feed->pushed++;
     }
     uva_pusher_close(pusher, NULL, NULL);
 }

@@ -531,10 +531,11 @@ static struct uva_stream *refused_stream(struct uva_runtime *runtime)
     stream = uva_stream_from_pusher(runtime, NULL, &pusher);
     if (pusher == NULL)
         return stream;
-    batches_schema(&schema);
-    if (peers_chance(1, 2) && uva_pusher_set_schema(pusher, &schema) != 0)
-        expectation_note("a schema was refused");
-    uva_schema_release(&schema); /* unless it was taken */
+    if (peers_chance(1, 2)) {
+        batches_schema(&schema);
+        if (uva_pusher_set_schema(pusher, &schema) != 0)
+            expectation_note("a schema was refused");
+    }
     (void)uva_error_set(&error, REFUSAL, "in vain");
     uva_pusher_close(pusher, &error, NULL);
     return stream;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fibers that push: each waits in the library, for a while or without limit, or
- * gets an error when there is no room and waits for on_writable. The last one
- * to finish closes the pusher, with success or with the error of the scenario.
+ * does not wait, and hears that the window is full; then it waits for
+ * on_writable, or goes on all the same. The last one to finish closes the
+ * pusher, with success or with the error of the scenario.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -68,20 +69,20 @@ static void free_ctx(void *ctx)
 
 /* ---- writers ------------------------------------------------------------ */
 
-/* A push that was refused for lack of room. */
-struct refusal {
+/* A push after which the window was full. */
+struct fullness {
     const struct pusher_peer *peer;
     int64_t rooms; /* calls of on_writable before the push */
     int closed;    /* runtimes closed before it */
 };
 
-static bool refusal_is_over(void *arg)
+static bool fullness_is_over(void *arg)
 {
-    const struct refusal *refusal = arg;
+    const struct fullness *fullness = arg;
 
-    return refusal->peer->rooms != refusal->rooms ||
-           hosts_closed() != refusal->closed || /* no callback will follow */
-           refusal->peer->closed_reported || refusal->peer->freed;
+    return fullness->peer->rooms != fullness->rooms ||
+           hosts_closed() != fullness->closed || /* no callback will follow */
+           fullness->peer->closed_reported || fullness->peer->freed;
 }
 
 static int64_t peer_limit(void)
@@ -91,25 +92,41 @@ static int64_t peer_limit(void)
     return kind == 0 ? 0 : kind == 1 ? UVA_FOREVER : 1 + (int64_t)sim_choose(9);
 }
 
-/* Pushes until the batch is accepted, or the stream takes no more. */
-static int peer_push(struct pusher_peer *peer, struct ArrowDeviceArray *batch)
+/* Pushes batch number `number`, once. */
+static int peer_push_once(struct pusher_peer *peer, int64_t number)
 {
-    struct refusal refusal = {.peer = peer};
-    int64_t limit_ms;
+    struct fullness fullness = {peer, peer->rooms, hosts_closed()};
+    const int64_t limit_ms = peer_limit();
+    struct ArrowDeviceArray batch;
     int code;
 
-    do {
-        limit_ms = peer_limit();
-        refusal.rooms = peer->rooms;
-        refusal.closed = hosts_closed();
-        code = uva_pusher_push(peer->pusher, batch, NULL, limit_ms);
-        expectation_note("pusher: push, waiting %lld: %s", (long long)limit_ms,
-                         uva_error_name(code));
-        if (code == EAGAIN)
-            sim_wait(refusal_is_over, &refusal);
-        if (code == ETIMEDOUT && limit_ms == UVA_FOREVER)
-            sim_fail("a push for ever timed out");
-    } while (code == EAGAIN || code == ETIMEDOUT);
+    device_batch(peer->expectation, peer->expectation->device, number, 0,
+                 &batch);
+    peers_dawdle();
+    fullness.rooms = peer->rooms;
+    code = uva_pusher_push(peer->pusher, &batch, NULL, limit_ms);
+    expectation_note("pusher: push, waiting %lld: %s", (long long)limit_ms,
+                     uva_error_name(code));
+    if (uva_array_is_live(&batch))
+        sim_fail("a push left its batch: %s", uva_error_name(code));
+    if (code == ETIMEDOUT && limit_ms == UVA_FOREVER)
+        sim_fail("a push for ever timed out");
+    if (code == EAGAIN && limit_ms != 0)
+        sim_fail("a push that waits returned EAGAIN");
+    if (code == EAGAIN && peers_chance(2, 3))
+        sim_wait(fullness_is_over, &fullness);
+    return code == EAGAIN ? 0 : code;
+}
+
+/* Pushes a batch until it is taken, or the stream takes no more: one that found
+ * no room in time is made anew. */
+static int peer_push(struct pusher_peer *peer, int64_t number)
+{
+    int code;
+
+    do
+        code = peer_push_once(peer, number);
+    while (code == ETIMEDOUT);
     return code;
 }
 
@@ -122,17 +139,10 @@ static bool peer_is_done(const struct pusher_peer *peer)
 /* Returns 0, or why the stream takes no more. */
 static int peer_write(struct pusher_peer *peer)
 {
-    struct ArrowDeviceArray batch;
     int code = 0;
 
-    while (code == 0 && !peer_is_done(peer)) {
-        device_batch(peer->expectation, peer->expectation->device, peer->next++,
-                     0, &batch);
-        peers_dawdle();
-        code = peer_push(peer, &batch);
-        if (code != 0)
-            uva_array_release(&batch);
-    }
+    while (code == 0 && !peer_is_done(peer))
+        code = peer_push(peer, peer->next++);
     return code;
 }
 
@@ -192,7 +202,6 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
     if (code == 0) {
         peer->writers = n;
     } else {
-        uva_schema_release(&schema);
         expectation->excuses |= EXCUSE_ODD_END;
         uva_pusher_close(peer->pusher, NULL, NULL);
     }

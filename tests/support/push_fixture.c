@@ -3,6 +3,7 @@
 #include "support/push_fixture.h"
 
 #include <check.h>
+#include <errno.h>
 #include <string.h>
 
 #include "support/plain_tree.h"
@@ -71,8 +72,7 @@ int push_describe(struct push_fixture *p)
 
     batch_schema(&schema);
     code = uva_pusher_set_schema(p->pusher, &schema);
-    ck_assert(uva_schema_is_live(&schema) == (code != 0));
-    uva_schema_release(&schema);
+    ck_assert(!uva_schema_is_live(&schema));
     return code;
 }
 
@@ -91,8 +91,7 @@ int push_batch_with(struct push_fixture *p, int64_t length,
     p->pushing = true;
     code = uva_pusher_push(p->pusher, &array, metadata, timeout_ms);
     p->pushing = false;
-    ck_assert(uva_array_is_live(&array) == (code != 0));
-    uva_array_release(&array);
+    ck_assert(!uva_array_is_live(&array));
     return code;
 }
 
@@ -103,8 +102,12 @@ int push_batch(struct push_fixture *p, int64_t length, int64_t timeout_ms)
 
 void push_batches(struct push_fixture *p, int64_t first, int64_t last)
 {
-    for (; first <= last; first++)
-        ck_assert_int_eq(push_batch(p, first, 0), 0);
+    int code;
+
+    for (; first <= last; first++) {
+        code = push_batch(p, first, 0);
+        ck_assert(code == 0 || (code == EAGAIN && first == last));
+    }
 }
 
 void push_await_done(struct push_fixture *p)

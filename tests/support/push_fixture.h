@@ -30,12 +30,12 @@ struct uva_push_source push_options(struct push_fixture *p);
 void push_open(struct push_fixture *p, int32_t batches, int64_t bytes);
 void push_open_bare(struct push_fixture *p, int32_t batches, int64_t bytes);
 
-/* Pushes a batch of `length`, and returns the code of the push. A batch that
- * was refused is released. Thread: loop. */
+/* Pushes a batch of `length`, and returns the code of the push, which takes it
+ * in any case. Thread: loop. */
 int push_batch(struct push_fixture *p, int64_t length, int64_t timeout_ms);
 
-/* Pushes batches of the lengths from `first` to `last`; each must be accepted.
- */
+/* Pushes batches of the lengths from `first` to `last`: there is room for each,
+ * and after each but the last. */
 void push_batches(struct push_fixture *p, int64_t first, int64_t last);
 
 /* Pushes a batch with metadata. */

@@ -217,8 +217,6 @@ static void pusher_push(struct progress *progress)
                                 ? subject_number(progress->tag, progress->next)
                                 : NULL,
                             UVA_FOREVER);
-        if (code != 0)
-            array.array.release(&array.array);
         progress->next++;
     }
 }
@@ -232,8 +230,6 @@ static void *pusher_run(void *ctx)
         subject_schema(progress->plan.books, &schema);
         if (uva_pusher_set_schema(progress->pusher, &schema) == 0)
             pusher_push(progress);
-        else
-            schema.release(&schema);
     }
     pusher_end(progress);
     return NULL;

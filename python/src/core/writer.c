@@ -2,8 +2,8 @@
 /* The other way: batches that the event loop pushes, as a blocking stream for a
  * thread. uvarrow.to_reader() pumps an asynchronous iterable into it.
  *
- * Happy path:  made -> the reader is taken -> (pushed, or EAGAIN and waited
- *              for)* -> closed.
+ * Happy path:  made -> the reader is taken -> (pushed; after EAGAIN, room is
+ *              waited for)* -> closed.
  *
  * On cancel:   the reader is released: push() returns EPIPE. */
 #include <errno.h>
@@ -54,9 +54,8 @@ static int writer_set_schema(Writer *self, const struct ArrowSchema *schema,
     if (code == 0)
         code = uva_schema_copy(schema, &self->schema);
     if (code == 0)
-        code = uva_pusher_set_schema(self->pusher, &copy);
-    if (code != 0) /* otherwise it was taken */
-        uva_schema_release(&copy);
+        return uva_pusher_set_schema(self->pusher, &copy);
+    uva_schema_release(&copy);
     return code;
 }
 
@@ -145,8 +144,8 @@ static int writer_take(Writer *self, PyObject *batch,
     return code;
 }
 
-/* push(batch) -> errno: 0; EAGAIN: the waiters are called when there is room;
- * EPIPE: no reader any more */
+/* push(batch) -> errno: 0; EAGAIN: it was pushed, and the waiters are called
+ * when there is room for more; EPIPE: no reader any more */
 static PyObject *writer_push(PyObject *object, PyObject *batch)
 {
     Writer *self = (Writer *)object;
@@ -158,10 +157,8 @@ static PyObject *writer_push(PyObject *object, PyObject *batch)
     code = writer_take(self, batch, &data);
     if (code < 0)
         return NULL;
-    if (code == 0) {
+    if (code == 0)
         code = uva_pusher_push(self->pusher, &data, NULL, 0);
-        uva_array_release(&data); /* if it was not taken */
-    }
     return PyLong_FromLong(code);
 }
 

@@ -406,12 +406,11 @@ async def _push_all(host, writer, iterable):
                     iterable._check_end()
                 break
             code = writer.push(batch)
-            while code == errno.EAGAIN:
-                await host.wait(writer)
-                code = writer.push(batch)
             if code == errno.EPIPE:
                 break
-            if code != 0:
+            if code == errno.EAGAIN: # pushed; there is no room for the next
+                await host.wait(writer)
+            elif code != 0:
                 raise OSError(code, os.strerror(code))
     finally:
         guard.end()
