@@ -56,7 +56,6 @@ static int member_on_batch(void *ctx, struct uva_batch *batch)
         return 0;
     if (++group->stops == group->count)
         group->host.ended_ns = bench_now_ns(group->host.how);
-    uva_array_release(&batch->data);
     return EAGAIN;
 }
 

@@ -153,10 +153,9 @@ static void on_closed(void *ctx, struct uva_pusher *pusher)
 /* ---- the consumer, slower than the network ------------------------------ */
 
 struct consumer {
-    const struct receiver *from; /* borrows */
-    uv_idle_t work;              /* simulates the work on a batch */
-    struct uva_stream *stream;   /* owns a reference */
-    int64_t rows;                /* number received in order */
+    uv_idle_t work;            /* simulates the work on a batch */
+    struct uva_stream *stream; /* owns a reference */
+    int64_t rows;              /* number received in order */
     bool complete;
 };
 
@@ -171,20 +170,14 @@ static void on_work(uv_idle_t *work)
 
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
-    struct ArrowDeviceArray mine;
+    const int64_t *values = batch->data.array.buffers[1];
     struct consumer *c = ctx;
-    const int64_t *values;
-    int code = EAGAIN; /* taken, then pause */
+    int code = EAGAIN; /* taken, and no more now */
 
-    if (c->from->stops == 0) /* pause until the sender has to wait: */
-        return EAGAIN;       /* resume delivers the same batch again */
-    uva_array_move(&batch->data, &mine);
-    values = mine.array.buffers[1];
-    for (int64_t i = 0; i < mine.array.length; i++) {
+    for (int64_t i = 0; i < batch->data.array.length; i++) {
         if (values[i] != c->rows++)
             code = EPROTO;
     }
-    uva_array_release(&mine);
     uv_idle_start(&c->work, on_work);
     return code;
 }
@@ -256,8 +249,8 @@ static int start(struct uva_runtime *rt, struct receiver *r, int fd,
     r->tcp.data = r;
     c->work.data = c;
     uv_idle_init(uv_default_loop(), &c->work);
-    c->from = r;
     c->stream = uva_stream_from_pusher(rt, &options, &r->pusher);
+    uva_stream_pause(c->stream); /* until the sender has to wait: on_read() */
     r->stream = c->stream;
     if (uv_tcp_init(uv_default_loop(), &r->tcp) != 0 ||
         uv_tcp_open(&r->tcp, fd) != 0 ||

@@ -121,17 +121,18 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     FILE *text;
     int code;
 
-    if (c->tcp.write_queue_size > HIGH_BYTES)
-        return EAGAIN; /* pause; conn_written() resumes */
     text = open_memstream(&bytes, &size);
     if (text == NULL)
         return ENOMEM;
     code = rows_write(text, batch->schema, &batch->data.array);
     if (fclose(text) != 0 && code == 0)
         code = ENOMEM;
-    if (code == 0)
-        return conn_send(c, bytes, size);
-    free(bytes);
+    if (code != 0)
+        free(bytes);
+    else
+        code = conn_send(c, bytes, size);
+    if (code == 0 && c->tcp.write_queue_size > HIGH_BYTES)
+        code = EAGAIN; /* no more now: conn_written() resumes */
     return code;
 }
 

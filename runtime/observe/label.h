@@ -37,6 +37,7 @@ struct uva__meter_loop {
     struct uva__small_counter blocked; /* enum uva_waiting: its wait other than
                                           for its source and demand */
     struct uva__small_counter inside;  /* 1: in a user function */
+    struct uva__small_counter paused;  /* 1: its consumer has paused it */
 };
 
 /* Counters that any thread writes. The first map of a producer counts the

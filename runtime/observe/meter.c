@@ -181,8 +181,10 @@ static enum uva_waiting meter_waits_for(const struct uva__meter *meter,
         return UVA_WAITING_WORKER;
     if (blocked != UVA_WAITING_NONE)
         return (enum uva_waiting)blocked;
-    return stats->requested > stats->batches ? UVA_WAITING_SOURCE
-                                             : UVA_WAITING_CONSUMER;
+    return stats->requested > stats->batches &&
+                   uva__small_counter_get(&meter->loop.paused) == 0
+               ? UVA_WAITING_SOURCE
+               : UVA_WAITING_CONSUMER;
 }
 
 static void meter_read_times(const struct uva__meter_times *times,

@@ -204,7 +204,7 @@ void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
     p->loop->call_ns = p->loop->hooks->foreign ? uva__span_begin(p->rt) : 0;
     /* a consumer that is busy inside the call keeps the next batches waiting */
     p->loop->since_ns = (p->observed & UVA__OBSERVED_MEASURE) &&
-                                p->loop->state.demand == 0 &&
+                                !uva__producer_state_wants(&p->loop->state) &&
                                 p->loop->state.ready > 0
                             ? uva__clock_ns()
                             : 0;
@@ -241,8 +241,8 @@ void uva__observe_run_end(struct uva__producer *p)
     p->loop->since_ns = uva__clock_ns();
     if (state->phase >= UVA__PHASE_ENDED)
         return;
-    if (state->demand > 0 && state->ready == 0)
+    if (uva__producer_state_wants(state) && state->ready == 0)
         p->loop->waits = UVA__PRODUCER_STARVED;
-    else if (state->demand == 0 && state->ready > 0)
+    else if (!uva__producer_state_wants(state) && state->ready > 0)
         p->loop->waits = UVA__PRODUCER_IDLE;
 }

@@ -45,12 +45,13 @@ before_the_schema(const struct uva__producer_state *s)
 static enum uva__producer_move
 after_the_schema(const struct uva__producer_state *s)
 {
-    if (s->paused)
+    if (s->paused == UVA__PAUSED_ALL)
         return UVA__MOVE_WAIT;
     if (s->left == 0)
         return UVA__MOVE_OFFER_END;
     if (s->ready > 0)
-        return s->demand > 0 ? UVA__MOVE_OFFER_TASK : UVA__MOVE_WAIT;
+        return uva__producer_state_wants(s) ? UVA__MOVE_OFFER_TASK
+                                            : UVA__MOVE_WAIT;
     if (s->source_error != 0)
         return UVA__MOVE_OFFER_ERROR;
     return s->exhausted ? UVA__MOVE_OFFER_END : UVA__MOVE_WAIT;

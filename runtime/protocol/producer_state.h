@@ -36,6 +36,14 @@ enum uva__producer_phase {
     UVA__PHASE_RELEASED   /* release has been called */
 };
 
+/* The calls that the handler does not accept now. */
+enum uva__producer_paused {
+    UVA__PAUSED_NOT,     /* it accepts each */
+    UVA__PAUSED_BATCHES, /* a batch waits, and what follows the batches at hand
+                            behind it */
+    UVA__PAUSED_ALL      /* all wait, and the end, too */
+};
+
 /* All facts about one stream. A stream that has not begun: all zeroes, but for
  * `left` (see init). */
 struct uva__producer_state {
@@ -47,10 +55,10 @@ struct uva__producer_state {
     int urgent_error;  /* comes before them: bad request, failed extraction,
                           abort by the owner; or 0 */
     enum uva__producer_phase phase;
+    enum uva__producer_paused paused;
     bool in_call;      /* a callback of the handler is running */
     bool schema_known; /* the source has given a schema */
     bool exhausted;    /* the source has no further batch */
-    bool paused;       /* the handler accepts no call now, not even the end */
     bool stopping;     /* the source uses the consumer's memory: no call follows
                           until its stop has ended */
     bool drain_ended;  /* release waits for unsettled batches no longer */
@@ -62,6 +70,13 @@ void uva__producer_state_init(struct uva__producer_state *s, int64_t limit);
 /* Decides the next move from the facts alone. Thread: any one at a time. */
 enum uva__producer_move
 uva__producer_state_next(const struct uva__producer_state *s);
+
+/* Whether the handler wants a batch now. */
+static inline bool
+uva__producer_state_wants(const struct uva__producer_state *s)
+{
+    return s->demand > 0 && s->paused == UVA__PAUSED_NOT;
+}
 
 /* Whether the source can stop: no further batch of it would be delivered. */
 bool uva__producer_state_is_sated(const struct uva__producer_state *s);

@@ -125,13 +125,13 @@ static bool waits_for_schema(const struct uva__deadlines *d)
     return !d->state->schema_known;
 }
 
-/* A handler that accepts no call now wants no batch, whatever the demand. */
+/* A handler that is paused wants no batch, whatever the demand. */
 static bool waits_for_batch(const struct uva__deadlines *d)
 {
     const struct uva__producer_state *state = d->state;
 
-    return state->phase == UVA__PHASE_FLOWING && state->demand > 0 &&
-           state->ready == 0 && !state->paused;
+    return state->phase == UVA__PHASE_FLOWING &&
+           uva__producer_state_wants(state) && state->ready == 0;
 }
 
 /* Which limit counts for a batch: for the first one its own, if there is one.

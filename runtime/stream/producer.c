@@ -24,6 +24,7 @@
 #include "stream/check_hop.h"
 #include "stream/deadlines.h"
 #include "stream/maps.h"
+#include "stream/pausing.h"
 #include "stream/runtime_devices.h"
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
@@ -592,6 +593,18 @@ static void absorb_tasks(struct uva__producer *p)
     p->loop->state.unsettled = producer_unsettled(p);
 }
 
+/* Takes over the state of the consumer's word. Between this and the call of
+ * on_batch no code of the user runs but its maps and inspectors. */
+static void absorb_pausing(struct uva__producer *p)
+{
+    const bool on = uva__pausing_is_on(p->loop->pausing);
+
+    if (on == (p->loop->state.paused == UVA__PAUSED_BATCHES))
+        return;
+    p->loop->state.paused = on ? UVA__PAUSED_BATCHES : UVA__PAUSED_NOT;
+    uva__small_counter_set(&p->meter->loop.paused, on);
+}
+
 static void absorb_source(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop->state;
@@ -626,6 +639,8 @@ static int64_t producer_dispatch(struct uva__producer *p)
                 break;
             absorb_demand(p);
         }
+        if (p->loop->pausing != NULL)
+            absorb_pausing(p);
         move = uva__producer_state_next(&p->loop->state);
         if (move == UVA__MOVE_OFFER_TASK ? left-- <= 0
                                          : move == UVA__MOVE_WAIT || !in_turn)
@@ -827,9 +842,15 @@ void uva__producer_quit(struct uva__producer *p,
 
 void uva__producer_pause(struct uva__producer *p, bool paused)
 {
-    p->loop->state.paused = paused;
+    p->loop->state.paused = paused ? UVA__PAUSED_ALL : UVA__PAUSED_NOT;
     if (!paused)
         uva__producer_wake(p);
+}
+
+void uva__producer_pause_by(struct uva__producer *p,
+                            const struct uva__atomic64 *word)
+{
+    p->loop->pausing = word;
 }
 
 void uva__producer_refuse(struct uva__producer *p, int code)

@@ -77,26 +77,28 @@ struct uva__producer_loop {
     };
     struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
     const struct uva__producer_hooks *hooks;       /* static */
-    void *hooks_ctx;                   /* borrows, until `emptied` */
-    struct uva__producer_state state;  /* the rules */
-    struct uva__failure urgent;        /* reported before any batch */
-    struct uva__metadata metadata;     /* owns: instead of the source's */
-    struct uva__outstanding out;       /* tasks offered, and not over */
-    int64_t revoked;                   /* taken back by a close */
-    struct uva__timer drain;           /* limits the wait at the end */
-    struct uva__hold_up hold_up;       /* held while tasks are out after the
-                                          handler was released */
-    struct uva__inspector *inspectors; /* owns, until its end */
-    int64_t limit;                     /* batches at most; negative: no limit */
-    uint64_t since_ns;                 /* it waits since; 0: not timed */
-    uint64_t call_ns; /* a foreign handler is called since; 0: not timed */
-    int64_t ordinal;  /* of the batch offered last, if that is reported */
-    bool ahead;       /* it began before its batches are needed, as
-                         loop/permits.h has it */
-    bool takes;       /* hooks->take is called */
-    bool to_foreign;  /* hooks->foreign, and no handler of ours before it */
-    bool cancel_seen; /* a cancel was reported */
-    bool running;     /* its run is on the stack */
+    void *hooks_ctx;                     /* borrows, until `emptied` */
+    const struct uva__atomic64 *pausing; /* borrows: a word of the consumer, as
+                                            stream/pausing.h has it; or NULL */
+    struct uva__producer_state state;    /* the rules */
+    struct uva__failure urgent;          /* reported before any batch */
+    struct uva__metadata metadata;       /* owns: instead of the source's */
+    struct uva__outstanding out;         /* tasks offered, and not over */
+    int64_t revoked;                     /* taken back by a close */
+    struct uva__timer drain;             /* limits the wait at the end */
+    struct uva__hold_up hold_up;         /* held while tasks are out after the
+                                            handler was released */
+    struct uva__inspector *inspectors;   /* owns, until its end */
+    int64_t limit;     /* batches at most; negative: no limit */
+    uint64_t since_ns; /* it waits since; 0: not timed */
+    uint64_t call_ns;  /* a foreign handler is called since; 0: not timed */
+    int64_t ordinal;   /* of the batch offered last, if that is reported */
+    bool ahead;        /* it began before its batches are needed, as
+                          loop/permits.h has it */
+    bool takes;        /* hooks->take is called */
+    bool to_foreign;   /* hooks->foreign, and no handler of ours before it */
+    bool cancel_seen;  /* a cancel was reported */
+    bool running;      /* its run is on the stack */
     enum uva__producer_wait waits;
     int refusal; /* the code that the handler returned */
 };
@@ -177,9 +179,15 @@ void uva__producer_quit(struct uva__producer *producer,
 void uva__producer_abort(struct uva__producer *producer,
                          struct uva__failure *failure);
 
-/* Pauses or resumes the offering of tasks, whatever the demand. Thread: loop.
- */
+/* Pauses or resumes all calls of the handler but on_schema and an urgent error.
+ * Thread: loop. */
 void uva__producer_pause(struct uva__producer *producer, bool paused);
+
+/* Offers no batch while `word` (borrows, until the handler is released) is
+ * paused; the end and an error are offered once no batch is left before them.
+ * Whoever changes the word wakes the producer afterwards. Thread: loop. */
+void uva__producer_pause_by(struct uva__producer *producer,
+                            const struct uva__atomic64 *word);
 
 /* Notes that the handler refused with `code`, for a proxy that calls it on
  * another thread. Thread: loop. */

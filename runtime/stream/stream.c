@@ -20,6 +20,7 @@
 #include "arrow/metadata.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "stream/pausing.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/sources.h"
 
@@ -556,14 +557,23 @@ struct uva_runtime *uva_stream_get_runtime(const struct uva_stream *stream)
     return stream_is_usable(stream) ? stream->rt->loop.runtime : NULL;
 }
 
+void uva_stream_pause(struct uva_stream *stream)
+{
+    if (stream_is_usable(stream) && uva__pausing_pause(&stream->pausing))
+        uva__rt_wake(stream->rt, &stream->wakeup);
+}
+
 void uva_stream_resume(struct uva_stream *stream)
 {
+    enum uva__pausing before;
+
     if (!stream_is_usable(stream))
         return;
-    if (uva__atomic64_exchange(&stream->resumed, 1) != 0)
-        return;
-    stream_note(stream, "resume", 0);
-    uva__rt_wake(stream->rt, &stream->wakeup);
+    before = uva__pausing_resume(&stream->pausing);
+    if (before != UVA__PAUSING_RESUMED)
+        stream_note(stream, "resume", 0);
+    if (before == UVA__PAUSING_PAUSED)
+        uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
 int uva_stream_status(const struct uva_stream *stream, struct uva_error *error)

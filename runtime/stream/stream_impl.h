@@ -22,8 +22,8 @@ struct uva__sink_ops {
     bool shared;      /* two threads use it: it gets its own cache lines */
     /* Attaches its handler to stream->tail; on the loop. */
     void (*begin)(struct uva_stream *stream);
-    /* Handles the posts of threads: a cancel, a resume, a drop, a request for a
-     * batch; on the loop, also after the end. */
+    /* Handles the posts of threads: a cancel, a pause, a resume, a drop; on the
+     * loop, also after the end. */
     void (*on_wakeup)(struct uva_stream *stream);
     /* Frees its objects, without its memory; any thread. */
     void (*free)(struct uva_stream *stream);
@@ -63,7 +63,7 @@ struct uva_stream {
     struct uva__atomic64 holders; /* the user's */
     struct uva__atomic64 state;   /* enum uva__stream_state */
     struct uva__atomic64 latch;   /* enum uva__cancel_latch */
-    struct uva__atomic64 resumed; /* 1: a resume that is not used up */
+    struct uva__atomic64 pausing; /* enum uva__pausing */
     struct uva__atomic64 verdict; /* once done: 0 or the code of `result` */
     struct uva__wakeup wakeup; /* posted by all these; counted by holders, posts
                                   and the running stream */

@@ -59,6 +59,7 @@ static struct scenario {
     int64_t batches;     /* batches accepted */
     int schemas, dones;  /* calls of callbacks */
     bool waits;          /* the last on_batch returned EAGAIN */
+    bool paused;         /* the owner has paused the stream */
     bool started, dropped, stopped, refused;
     struct uva_outcome outcome;
 } s;
@@ -524,7 +525,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     s.verdict = 0;
     s.waits = verdict == EAGAIN;
     s.refused = verdict != 0 && verdict != EAGAIN;
-    s.batches += verdict == 0 || verdict == ECANCELED;
+    s.batches += verdict != EDOM;
     return verdict;
 }
 
@@ -592,7 +593,11 @@ static void owner_step(int way)
     if (way < 96) {
         s.verdict = verdicts[way % 4];
     } else if (way < 144) {
-        uva_stream_resume(s.stream);
+        s.paused = way >= 132;
+        if (s.paused)
+            uva_stream_pause(s.stream);
+        else
+            uva_stream_resume(s.stream);
     } else if (way < 192) {
         fixture_fail(&s.fixture, way % 16);
     } else if (way < 216 && s.stream != NULL) {
@@ -647,7 +652,7 @@ static void play(struct fuzz_input in)
         fixture_pause(&s.fixture);
     }
     fixture_settle(&s.fixture);
-    if (is_open() && s.waits && s.stream != NULL) {
+    if (is_open() && (s.waits || s.paused) && s.stream != NULL) {
         s.verdict = 0;
         uva_stream_resume(s.stream);
         fixture_settle(&s.fixture);

@@ -20,6 +20,7 @@ struct scenario {
     int schemas;               /* calls of on_schema */
     int dones;                 /* calls of on_done */
     bool waits;                /* the last on_batch returned EAGAIN */
+    bool paused;               /* the owner has paused the stream */
     bool started;              /* on_done was promised ... */
     bool dropped;              /* ... and is no longer due */
     bool stopped;              /* the owner has cancelled, dropped or closed */
@@ -57,7 +58,7 @@ static int scenario_on_batch(void *ctx, struct uva_batch *batch)
     s->verdict = 0;
     s->waits = verdict == EAGAIN;
     s->refused = verdict != 0 && verdict != EAGAIN;
-    if (verdict == EDOM || (verdict == EAGAIN && !s->moves))
+    if (verdict == EDOM)
         return verdict;
     s->moves = false;
     s->last = first;
@@ -102,7 +103,11 @@ static void scenario_meddle(void *ctx, int way)
         s->verdict = verdicts[way % 4];
         s->moves = way >= 32;
     } else if (way < 128) {
-        uva_stream_resume(s->stream);
+        s->paused = way >= 112;
+        if (s->paused)
+            uva_stream_pause(s->stream);
+        else
+            uva_stream_resume(s->stream);
     } else if (way < 192) {
         fixture_fail(&s->fixture, way % 16);
     } else if (way < 224 && s->stream != NULL) {
@@ -183,7 +188,7 @@ static bool scenario_is_open(const struct scenario *s)
 /* A stream that is still open must be waiting for the consumer: resumes it. */
 static void scenario_resume(struct scenario *s)
 {
-    FUZZ_RULE(s->waits);
+    FUZZ_RULE(s->waits || s->paused);
     s->verdict = 0;
     uva_stream_resume(s->stream);
     fixture_settle(&s->fixture);

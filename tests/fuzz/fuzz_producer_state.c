@@ -32,15 +32,18 @@ static bool is_closed(const struct seen *seen)
 static void check_task(const struct uva__producer_state *s,
                        const struct seen *seen)
 {
-    FUZZ_RULE(seen->schemas == 1 && seen->ends == 0 && !s->paused);
+    FUZZ_RULE(seen->schemas == 1 && seen->ends == 0);
+    FUZZ_RULE(s->paused == UVA__PAUSED_NOT);
     FUZZ_RULE(seen->open > 0);
     FUZZ_RULE(seen->tasks < seen->given);
     FUZZ_RULE(seen->limit < 0 || seen->tasks < seen->limit);
     FUZZ_RULE(seen->first_urgent == 0);
 }
 
-static void check_end(const struct seen *seen)
+static void check_end(const struct uva__producer_state *s,
+                      const struct seen *seen)
 {
+    FUZZ_RULE(s->paused != UVA__PAUSED_ALL);
     FUZZ_RULE(seen->schemas == 1 && seen->ends == 0);
     FUZZ_RULE(seen->tasks == seen->given || seen->tasks == seen->limit);
 }
@@ -52,14 +55,25 @@ static void check_release(const struct uva__producer_state *s,
     FUZZ_RULE(closed || s->drain_ended || s->unsettled == 0);
 }
 
+/* The end and an error wait for no batch that is not at hand, and for no
+ * request. */
+static void check_wait(const struct uva__producer_state *s)
+{
+    FUZZ_RULE(s->phase != UVA__PHASE_FLOWING || s->stopping || s->ready > 0 ||
+              s->paused == UVA__PAUSED_ALL ||
+              (!s->exhausted && s->source_error == 0));
+}
+
 /* Checks that `move` may follow the handler's calls so far. */
 static void check_move(const struct uva__producer_state *s,
                        const struct seen *seen, enum uva__producer_move move)
 {
     const bool closed = is_closed(seen);
 
-    if (move == UVA__MOVE_WAIT)
+    if (move == UVA__MOVE_WAIT) {
+        check_wait(s);
         return;
+    }
     FUZZ_RULE(seen->releases == 0 && !s->stopping);
     FUZZ_RULE(!closed || move == UVA__MOVE_RELEASE);
     if (move == UVA__MOVE_OFFER_SCHEMA)
@@ -67,7 +81,7 @@ static void check_move(const struct uva__producer_state *s,
     else if (move == UVA__MOVE_OFFER_TASK)
         check_task(s, seen);
     else if (move == UVA__MOVE_OFFER_END)
-        check_end(seen);
+        check_end(s, seen);
     else if (move == UVA__MOVE_OFFER_ERROR)
         FUZZ_RULE(s->source_error != 0 || s->urgent_error != 0);
     else
@@ -174,7 +188,7 @@ static void supply(struct uva__producer_state *s, struct seen *seen,
             s->source_error = EIO;
         break;
     case 5:
-        s->paused = !s->paused;
+        s->paused = (enum uva__producer_paused)fuzz_below(in, 3);
         break;
     default:
         s->stopping = !s->stopping;
@@ -212,7 +226,8 @@ static void finish(struct uva__producer_state *s, struct seen *seen)
 {
     struct fuzz_input nothing = {0};
 
-    s->paused = s->stopping = false;
+    s->paused = UVA__PAUSED_NOT;
+    s->stopping = false;
     s->schema_known = s->schema_known || s->source_error == 0;
     s->exhausted = s->exhausted || s->source_error == 0;
     note_request(s, seen, INT64_MAX);

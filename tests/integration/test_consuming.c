@@ -89,8 +89,9 @@ START_TEST(a_pause_at_any_batch_loses_nothing)
     f.stream = fixture_sources[_i / 5].make(&f);
     fixture_start(&f);
     await_plan();
-    ck_assert_int_eq(f.got.taken, k);
-    ck_assert_int_eq(f.got.done, 0);
+    ck_assert_int_eq(f.got.taken, k + 1);
+    if (k < 4)
+        ck_assert_int_eq(f.got.done, 0);
     uva_stream_resume(f.stream);
     fixture_await(&f);
     ck_assert_int_eq(f.got.taken, 5);
@@ -105,7 +106,8 @@ START_TEST(a_pause_that_took_its_batch_goes_on_with_the_next)
     plan.take = true;
     start_stream();
     await_plan();
-    ck_assert_int_eq(f.got.done, 0); /* not even on_done is called */
+    if (_i < 4)
+        ck_assert_int_eq(f.got.done, 0);
     uva_stream_resume(f.stream);
     fixture_await(&f);
     ck_assert_int_eq(f.got.taken, 5);
@@ -137,16 +139,16 @@ START_TEST(a_resume_without_a_pause_has_no_effect)
     plan.at = 1;
     plan.code = EAGAIN;
     await_plan();
-    ck_assert_int_eq(f.got.taken, 1);
+    ck_assert_int_eq(f.got.taken, 2);
     uva_stream_resume(f.stream);
     fixture_await(&f);
     ck_assert_int_eq(f.got.taken, 4);
 }
 END_TEST
 
-START_TEST(an_error_waits_behind_a_paused_batch)
+START_TEST(an_error_waits_behind_the_batch_that_waits)
 {
-    set_up_with(5, 2, EAGAIN);
+    set_up_with(5, 1, EAGAIN);
     f.fake.fail_at = 3;
     start_stream();
     await_plan();
@@ -512,7 +514,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     suite_add(tc, a_resume_inside_on_batch_counts,
               a_resume_without_a_pause_has_no_effect,
-              an_error_waits_behind_a_paused_batch,
+              an_error_waits_behind_the_batch_that_waits,
               a_cancel_while_paused_is_told_at_once,
               a_drop_before_anything_came_is_silent,
               next_answers_once_a_call_and_repeats_the_end,

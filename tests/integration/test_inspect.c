@@ -137,7 +137,7 @@ START_TEST(ten_inspectors_change_no_request)
         .batch = transform_same, .on_loop = true, .window.batches = 1};
 
     fixture_open(&f, 3);
-    f.got.appetite = 0;
+    f.got.appetite = 1;
     f.stream = fixture_on_loop(&f);
     inspect(f.stream, &first);
     for (int k = 0; k < 10; k++) {

@@ -466,18 +466,25 @@ START_TEST(a_large_at_once_makes_the_default_window_larger)
 }
 END_TEST
 
-/* A consumer that takes no batch. Results have 10, 20, 30... bytes: after the
+/* Before any result has come, with a batch requested. */
+static void pause_consumer(void)
+{
+    consumer.appetite = 0;
+    uva_stream_pause(consumer.stream);
+}
+
+/* A consumer that takes one batch. Results have 10, 20, 30... bytes: after the
  * first result, each is expected to be as large as the largest. */
 START_TEST(a_window_is_filled_by_bytes_too)
 {
     script.way = WAY_INSIDE;
     options.at_once = 1;
     options.window.bytes = 60;
-    consumer.appetite = 0;
+    consumer.appetite = 1;
     start(_i, 9);
     loop_until(&loop, has_begun, &(int64_t){2});
     loop_settle(&loop);
-    ck_assert_int_le(did.count, 3);
+    ck_assert_int_le(did.count, 4);
     recording_feed(&consumer, -1);
     recording_await_done(&consumer, &loop);
     ck_assert_int_eq(consumer.taken, 9);
@@ -608,9 +615,9 @@ END_TEST
  */
 START_TEST(results_behind_an_error_are_not_passed_on)
 {
-    consumer.appetite = 0;
     start(_i, 5);
     await_begun(5);
+    pause_consumer();
     for (int i = 0; i < 5; i++)
         if (i != 2)
             give(i);
@@ -861,9 +868,9 @@ START_TEST(results_that_wait_for_their_turn_are_released)
 {
     struct uva_stream *stream = async_of(_i, 5);
 
-    consumer.appetite = 0;
     recording_start(&consumer, stream);
     await_begun(5);
+    pause_consumer();
     for (int i = 4; i > 0; i--)
         give(i);
     loop_settle(&loop);

@@ -306,17 +306,19 @@ START_TEST(a_full_window_says_eagain_and_room_is_told_at_the_refill_mark)
     push_start(&p);
     push_batches(&p, 1, 3);
     ck_assert_int_eq(push_batch(&p, 4, 0), EAGAIN);
-    push_settles(&p, "schema"); /* the first batch is offered to the consumer */
+    push_settles(&p, "schema");
     feed(1);
-    ck_assert_str_eq(p.consumer.transcript, "schema 1 room");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1");
+    feed(1);
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 room");
     push_batches(&p, 5, 5);
     ck_assert_int_eq(push_batch(&p, 6, 0), EAGAIN);
     feed(1);
-    ck_assert_str_eq(p.consumer.transcript, "schema 1 room 2");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 room 3");
     feed(1);
-    ck_assert_str_eq(p.consumer.transcript, "schema 1 room 2 3 room");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 room 3 4 room");
     feed(3);
-    ck_assert_str_eq(p.consumer.transcript, "schema 1 room 2 3 room 4 5 6");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 room 3 4 room 5 6");
 }
 END_TEST
 
@@ -333,9 +335,11 @@ START_TEST(beyond_the_window_all_is_taken_in_order)
     feed(2);
     ck_assert_str_eq(p.consumer.transcript, "schema 1 2");
     feed(1);
-    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 3 room");
-    feed(2);
-    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 3 room 4 5");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 3");
+    feed(1);
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 3 4 room");
+    feed(1);
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 3 4 room 5");
 }
 END_TEST
 
@@ -354,7 +358,7 @@ END_TEST
 START_TEST(there_is_room_as_soon_as_the_window_is_not_full)
 {
     push_open(&p, 4, 0);
-    p.consumer.appetite = 0;
+    p.consumer.appetite = 1;
     push_start(&p);
     push_batches(&p, 1, 3);
     ck_assert_int_eq(push_batch(&p, 4, 0), EAGAIN);
@@ -377,16 +381,16 @@ END_TEST
 START_TEST(a_window_counts_bytes)
 {
     push_open(&p, 0, 1000);
-    p.consumer.appetite = 0;
+    p.consumer.appetite = 1;
     ck_assert_int_eq(push_batch(&p, 999, 0), 0);
     ck_assert_int_eq(push_batch(&p, 601, 0), EAGAIN);
     push_start(&p);
-    push_settles(&p, "schema"); /* 601 bytes left: more than half */
+    push_settles(&p, "schema 999"); /* 601 bytes left: more than half */
     ck_assert_int_eq(push_batch(&p, 0, 0), 0);
     feed(1);
-    ck_assert_str_eq(p.consumer.transcript, "schema 999 room");
-    feed(2);
-    ck_assert_str_eq(p.consumer.transcript, "schema 999 room 601 0");
+    ck_assert_str_eq(p.consumer.transcript, "schema 999 601 room");
+    feed(1);
+    ck_assert_str_eq(p.consumer.transcript, "schema 999 601 room 0");
 }
 END_TEST
 
@@ -451,14 +455,14 @@ END_TEST
 START_TEST(room_that_was_used_up_is_told_when_it_comes_again)
 {
     push_open(&p, 2, 0);
-    p.consumer.appetite = 0;
+    p.consumer.appetite = 1;
     push_start(&p);
     push_batches(&p, 1, 1);
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
-    push_settles(&p, "schema room"); /* the consumer has batch 1 */
+    push_settles(&p, "schema 1 room");
     ck_assert_int_eq(push_batch(&p, 3, 0), EAGAIN);
     feed(1);
-    ck_assert_str_eq(p.consumer.transcript, "schema room 1 room");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 room 2 room");
 }
 END_TEST
 

@@ -410,7 +410,7 @@ static bool two_are_held(void *ctx)
 START_TEST(without_a_request_it_waits_for_the_consumer)
 {
     open_with(20, _i == 1);
-    f.got.appetite = 1;
+    f.got.appetite = 2;
     f.stream = arrays_of(4);
     add_map(f.stream, true);
     add_transform(f.stream, true);

@@ -221,7 +221,7 @@ static void tee_stages(void)
 
 /* ---- consumers ---------------------------------------------------------- */
 
-/* Every seventh batch is refused, and delivered again. */
+/* At every seventh batch it is full for a moment. */
 static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 {
     (void)batch;

@@ -558,13 +558,13 @@ END_TEST
 
 /* ---- the time of a source ----------------------------------------------- */
 
-/* It reads ahead, so no request is needed. */
+/* It reads ahead, so no second request is needed. */
 START_TEST(a_source_that_takes_long_is_interrupted)
 {
     fixture_open(&f, 5);
     f.fake.gate_at = 1;
     f.options.busy_ms = AT_ONCE;
-    f.got.appetite = _i;
+    f.got.appetite = 1;
     f.stream = _i == 0 ? fixture_blocking(&f) : fixture_hook(&f);
     fixture_start(&f);
     times_out("the calls of its source were not done within 1 ms (busy_ms)",

@@ -292,7 +292,7 @@ END_TEST
 START_TEST(requests_a_resume_a_cancel_and_the_end_are_instants)
 {
     open_traced(20);
-    f.got.appetite = 1;
+    f.got.appetite = 2;
     f.fake.gate_at = 0;
     f.stream = fixture_blocking(&f);
     fixture_start(&f);

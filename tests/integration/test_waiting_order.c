@@ -165,7 +165,7 @@ static int reader_map(void *ctx, struct uva_batch *in,
 }
 
 /* Makes the next stream. Of a stream that reads ahead, only the first calls do
- * not wait, and the consumer takes no batch so far. */
+ * not wait, and the consumer takes one batch so far. */
 static struct reader *reader_make(char name, bool reads_ahead)
 {
     const struct uva_window window = {.batches = WINDOW};
@@ -179,7 +179,7 @@ static struct reader *reader_make(char name, bool reads_ahead)
     reader->batches = reads_ahead ? INT32_MAX : 1;
     recording_init(&reader->got);
     if (reads_ahead)
-        reader->got.appetite = 0;
+        reader->got.appetite = 1;
     reader->stream = uva_stream_from_arrow_stream(loop.runtime, NULL, &options);
     if (!maps)
         return reader;
@@ -220,13 +220,13 @@ static bool windows_are_full(void *ctx)
     return true;
 }
 
-static bool two_were_taken(void *ctx)
+static bool three_were_taken(void *ctx)
 {
-    return ((struct reader *)ctx)->got.taken >= 2;
+    return ((struct reader *)ctx)->got.taken >= 3;
 }
 
-/* Sources A, B... read ahead: each consumer has a batch that it does not take
- * and more after that. A's call waits at the gate, the other jobs in the lane.
+/* Sources A, B... read ahead: each consumer has taken one batch, and then two
+ * more. A's call waits at the gate, the other jobs in the lane.
  */
 static void read_ahead(int n)
 {
@@ -235,7 +235,7 @@ static void read_ahead(int n)
     loop_until(&loop, windows_are_full, NULL);
     for (int i = 0; i < n; i++) {
         recording_feed(&readers[i].got, 2);
-        loop_until(&loop, two_were_taken, &readers[i]);
+        loop_until(&loop, three_were_taken, &readers[i]);
         while (i == 0 && sem_trywait(&entered) != 0)
             (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
         loop_turns();

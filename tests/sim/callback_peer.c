@@ -2,7 +2,7 @@
 /* A consumer with three callbacks: takes batches or leaves them, pauses and is
  * resumed elsewhere, refuses a batch, stops early, cancels or drops the stream
  * inside a callback. It checks that all callbacks run on the loop, one at a
- * time, never inside its own call or after the end. */
+ * time, never inside its own call, during a pause, or after the end. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -19,15 +19,19 @@ struct callback_peer {
     int64_t stop_at;     /* the batch at which it stops */
     int stop;            /* the result of on_batch there; 0: as usual */
     bool cancels, drops; /* its act there instead */
-    bool pauses;         /* pauses now and then */
+    bool pauses;         /* pauses now and then, by EAGAIN or by a call */
     bool stubborn;       /* must be resumed after a pause */
+    int64_t hold_at;     /* the batch after which it pauses while the next one
+                            is requested; INT64_MAX: it does not */
     int loop;            /* the fiber of the first callback, or -1 */
     bool inside;         /* a callback is running */
     bool calling;        /* a call of the library is in progress */
-    bool paused;         /* an on_batch has returned EAGAIN */
-    bool fickle;         /* the batch of the pause was not taken */
-    int resumers;        /* fibers that will resume the stream */
-    int64_t batches;     /* batches received, repeated ones not counted */
+    bool off;            /* it has paused, and no resume has begun since */
+    int resumers;        /* fibers that will resume the stream, or functions
+                            that will pause it */
+    int resumes;         /* calls that resume it */
+    int resuming;        /* such calls in progress */
+    int64_t batches;     /* batches received */
     bool done;           /* on_done was called, or the stream dropped */
 };
 
@@ -72,34 +76,81 @@ static bool peer_is_pressed(void *arg)
     return ((const struct callback_peer *)arg)->done || peers_are_unblocked();
 }
 
+static void peer_resume_now(struct callback_peer *peer)
+{
+    peer->off = false;
+    peer->resumes++;
+    peer->resuming++;
+    uva_stream_resume(peer->stream);
+    peer->resuming--;
+}
+
 /* Runs on its own fiber. */
 static void peer_resume(void *arg)
 {
     struct callback_peer *peer = arg;
 
-    if (peer->stubborn)
+    if (peer->stubborn || peer->expectation->held)
         sim_wait(peer_is_pressed, peer);
     peers_dawdle();
+    peer->expectation->held = false;
     if (peer->stream != NULL)
-        uva_stream_resume(peer->stream);
+        peer_resume_now(peer);
     peer->resumers--;
     peer_free(peer);
 }
 
 /* A peer that drops releases the stream, so it must not have fibers that
  * resume. */
-static int peer_pause(struct callback_peer *peer)
+static void peer_spawn_resumer(struct callback_peer *peer)
 {
-    peer->paused = true;
-    if (peers_chance(1, 3)) {
-        uva_stream_resume(peer->stream);
-        return EAGAIN;
-    }
     peer->resumers++;
     peers_spawn("resumer", peer_resume, peer);
     if (peers_chance(1, 2))
         sim_point();
-    return EAGAIN;
+}
+
+/* Pauses while a batch is requested, on the loop. If it comes, it waits; if the
+ * end comes instead, that is reported. */
+static void peer_hold(void *arg)
+{
+    struct callback_peer *peer = arg;
+
+    peer->resumers--;
+    if (!peer->done) {
+        expectation_note("consumer: pauses outside of its callbacks");
+        uva_stream_pause(peer->stream);
+        peer->off = true;
+        peer->expectation->held = peers_chance(1, 2);
+        peer_spawn_resumer(peer);
+    }
+    peer_free(peer);
+}
+
+static void peer_hold_soon(struct callback_peer *peer)
+{
+    struct uva_runtime *runtime = uva_stream_get_runtime(peer->stream);
+
+    peer->resumers++;
+    if (uva_runtime_post(runtime, peer_hold, peer) != 0)
+        peer->resumers--;
+}
+
+/* Pauses in on_batch, by a call or by the code that it returns. If no resume
+ * comes in between, no batch may follow. */
+static int peer_pause(struct callback_peer *peer)
+{
+    const int resumes = peer->resumes;
+    const bool calls = peers_chance(1, 3), calm = peer->resuming == 0;
+
+    if (calls)
+        uva_stream_pause(peer->stream);
+    if (peers_chance(1, 3))
+        peer_resume_now(peer);
+    else
+        peer_spawn_resumer(peer);
+    peer->off = calm && peer->resumes == resumes;
+    return calls ? 0 : EAGAIN;
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
@@ -112,6 +163,8 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
     expectation_see_schema(peer->expectation, info->schema);
     if (peer->batches != 0)
         sim_fail("a schema after a batch");
+    if (peer->hold_at == 0)
+        peer_hold_soon(peer);
     if (peer->stop_at < 0 && peer->stop != 0)
         return peer_leave(peer, peer->stop);
     return peer_leave(peer, 0);
@@ -164,37 +217,22 @@ static void batch_take(const struct callback_peer *peer,
     uva_array_release(&mine);
 }
 
-/* A batch that was not taken during a pause is delivered again. */
-static bool batch_is_again(struct callback_peer *peer,
-                           const struct uva_batch *batch)
-{
-    if (!peer->fickle)
-        return false;
-    peer->fickle = false;
-    if (!uva_array_is_live(&batch->data))
-        sim_fail("no batch");
-    return true;
-}
-
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
     struct callback_peer *peer = ctx;
-    const bool again = batch_is_again(peer, batch);
     bool stops;
     int code = 0;
 
     peer_enter(peer, "on_batch");
+    if (peer->off)
+        sim_fail("a batch during a pause");
     stops = peer->batches == peer->stop_at;
-    if (!again)
-        expectation_take(peer->expectation, &batch->data);
-    peer->batches += !again;
-    if (peer->pauses && peers_chance(1, 4)) {
-        peer->fickle = peers_chance(1, 2);
-        if (!peer->fickle)
-            uva_array_release(&batch->data);
-        return peer_leave(peer, peer_pause(peer));
-    }
+    expectation_take(peer->expectation, &batch->data);
     batch_take(peer, batch);
+    if (++peer->batches == peer->hold_at)
+        peer_hold_soon(peer);
+    if (peer->pauses && !stops && peers_chance(1, 4))
+        return peer_leave(peer, peer_pause(peer));
     if (stops)
         code = peer_stop(peer);
     peer_leave(peer, 0);
@@ -223,9 +261,11 @@ static void peer_draw(struct callback_peer *peer)
 {
     struct expectation *expectation = peer->expectation;
 
-    peer->stop_at = INT64_MAX;
+    peer->stop_at = peer->hold_at = INT64_MAX;
     peer->loop = -1;
     peer->pauses = peers_chance(1, 3);
+    if (!peer->pauses && peers_chance(1, 6))
+        peer->hold_at = (int64_t)sim_choose((uint64_t)expectation->total + 1);
     peer->stubborn = peer->pauses && peers_chance(1, 8);
     expectation->stalls = expectation->stalls || peer->stubborn;
     if (!peers_chance(1, 4))
@@ -265,7 +305,7 @@ int callback_peer_start(struct uva_stream *stream,
     peer->stream = uva_stream_acquire(stream);
     peer->expectation = expectation;
     peer_draw(peer);
-    if (peer->stop_at < 0 || peers_chance(2, 3))
+    if (peer->stop_at < 0 || peer->hold_at == 0 || peers_chance(2, 3))
         consumer.on_schema = on_schema;
     expectation->drop_ctx = peer;
     expectation->drop = peer_drop_posted;

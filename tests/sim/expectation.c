@@ -125,6 +125,21 @@ _Noreturn void __wrap___assert_fail(const char *what, const char *file,
 
 /* ---- the end ------------------------------------------------------------ */
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+bool expectation_is_held(const struct expectation *expectation)
+{
+    const int64_t due = least(least(expectation->total, expectation->fails_at),
+                              expectation->limit);
+
+    return expectation->held && !expectation->over &&
+           (expectation->seen < due || expectation->partial ||
+            expectation->foreign);
+}
+
 static bool has_excuse(const struct expectation *expectation, unsigned excuses)
 {
     if ((excuses & EXCUSE_MEMORY) &&
@@ -135,8 +150,7 @@ static bool has_excuse(const struct expectation *expectation, unsigned excuses)
 
 static void end_well(const struct expectation *expectation)
 {
-    int64_t due = expectation->total < expectation->limit ? expectation->total
-                                                          : expectation->limit;
+    const int64_t due = least(expectation->total, expectation->limit);
 
     if (has_excuse(expectation, EXCUSE_HOSTILE | EXCUSE_ODD_END))
         return;

@@ -45,6 +45,7 @@ struct expectation {
     bool unordered;   /* a stage delivers batches in any order */
     bool partial;     /* the end may come before all batches are seen */
     bool stalls;      /* it may wait until the peers are unblocked */
+    bool held;        /* no batch comes before that, but the end may */
     bool joined;      /* batches are made of several: without events */
     bool teed;        /* a stream that was built so far has a tee */
     bool delays;      /* a stage waits for the clock */
@@ -76,6 +77,10 @@ void expectation_trace(bool aloud);
  * stored those with release order. */
 void expectation_note(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
+
+/* Whether the chain waits for its consumer, so that neither a batch nor the end
+ * may come before the peers are unblocked. */
+bool expectation_is_held(const struct expectation *expectation);
 
 /* A schema arrived at the end: ends the schedule unless it is the chain's. */
 void expectation_see_schema(const struct expectation *expectation,

@@ -68,14 +68,14 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     const int64_t *values = batch->data.array.children[0]->buffers[1];
     char count[32];
 
-    if (s->appetite == 0)
-        return EAGAIN;
     s->appetite -= s->appetite > 0;
     (void)snprintf(count, sizeof(count), "%lld", (long long)(values[0] / 10));
     if (s->batches < 64)
         hostile_tell(s, count);
     keep_tag(s->tag, sizeof(s->tag), batch->metadata);
-    return s->batches++ == s->stop_at ? ECANCELED : 0;
+    if (s->batches++ == s->stop_at)
+        return ECANCELED;
+    return s->appetite == 0 ? EAGAIN : 0;
 }
 
 static void on_done(void *ctx, const struct uva_outcome *outcome)

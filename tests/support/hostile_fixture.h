@@ -16,7 +16,8 @@ struct hostile_fixture {
     struct uva_stream *stream; /* NULL once released */
     /* the consumer's plan; set before the start */
     int64_t stop_at;  /* cancels the stream in this batch; negative: never */
-    int64_t appetite; /* batches it takes before EAGAIN; negative: all */
+    int64_t appetite; /* batches it takes, the last with EAGAIN; negative:
+                         all */
     /* its record */
     char transcript[8192];
     int64_t batches;          /* batches that the consumer took */

@@ -4,6 +4,7 @@
 #include "support/recording_consumer.h"
 
 #include <check.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,6 +77,8 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
 
     note_callback(c);
     ck_assert_ptr_nonnull(info->schema);
+    if (c->appetite == 0)
+        uva_stream_pause(info->stream);
     atomic_fetch_add(&c->schemas, 1);
     if (c->transcribes) {
         ck_assert_str_eq(info->schema->format, "c");
@@ -89,10 +92,7 @@ static int batch_code(struct recording_consumer *c, long call)
     if (c->batch_code != 0 && call >= c->batch_from &&
         (c->batch_to == 0 || call < c->batch_to))
         return c->batch_code;
-    if (c->appetite == 0)
-        return EAGAIN;
-    c->appetite -= c->appetite > 0;
-    return 0;
+    return c->appetite > 0 && --c->appetite == 0 ? EAGAIN : 0;
 }
 
 /* Returns whether the batch comes from a fake source: its column "n" has the
@@ -144,7 +144,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     if (c->on_batch != NULL)
         c->on_batch(c, batch);
     code = c->answer != 0 ? c->answer : batch_code(c, call);
-    if (code != 0 && uva_array_is_live(&batch->data))
+    if (code != 0 && code != EAGAIN && uva_array_is_live(&batch->data))
         return code;
     c->taken++;
     c->ordinal = batch->ordinal;
@@ -153,11 +153,11 @@ static int on_batch(void *ctx, struct uva_batch *batch)
         keep_metadata(c, batch->metadata);
     if (c->transcribes && !c->quiet)
         recording_add(c, "%lld", (long long)length);
-    if (code != 0)
+    if (code != 0 && code != EAGAIN)
         return code;
     atomic_fetch_add(&c->rows, (long)length);
     atomic_fetch_add(&c->tagged, batch->metadata != NULL);
-    return 0;
+    return code;
 }
 
 void recording_on_done(void *ctx, const struct uva_outcome *outcome)

@@ -27,7 +27,8 @@ struct recording_consumer {
     int batch_code;     /* on_batch returns it ... */
     int64_t batch_from; /* ... from this batch on; the first is 0 */
     int64_t batch_to;   /* ... before this batch; 0: to the end */
-    int64_t appetite;   /* batches it takes before EAGAIN; negative: all */
+    int64_t appetite;   /* batches it takes until it is paused, by EAGAIN at
+                           the last; negative: all */
     bool transcribes; /* batches have the format "c" and go into `transcript` */
     bool quiet;       /* transcribes, except for the batches */
     bool silent;      /* no callback may come any more */
@@ -41,10 +42,11 @@ struct recording_consumer {
     struct uva_stream *stream; /* borrows: set by the start */
     atomic_int schemas;        /* calls of on_schema */
     atomic_long batches;       /* calls of on_batch */
-    atomic_long rows;          /* rows of batches for which it returned 0 */
-    atomic_long tagged; /* batches with metadata for which it returned 0 */
-    int64_t taken; /* batches for which it returned 0, or that were moved out */
-    int64_t ordinal;             /* ordinal of the last batch taken */
+    atomic_long rows;          /* rows of the batches that it took */
+    atomic_long tagged;        /* batches with metadata that it took */
+    int64_t taken;   /* batches for which it returned 0 or EAGAIN, or that were
+                        moved out */
+    int64_t ordinal; /* ordinal of the last batch taken */
     ArrowDeviceType device_type; /* of the last batch */
     const void *sync_event;      /* of the last batch */
     int64_t sum;                 /* sum of the ordinals of the batches taken */

@@ -4,9 +4,10 @@
  *
  * Facts: s schema known, b batch ready, x exhausted, f the source fails (EIO),
  * 1 one batch requested, 0 no batch requested, * every batch requested, c
- * cancel, u urgent error (ENODATA), h paused, H resumed, t an offered batch
- * settles, n the next callback returns an error, w the stop of the source takes
- * time, W it has ended, ! the end waits no longer. After each fact, all
+ * cancel, u urgent error (ENODATA), h paused, p paused for batches alone, H
+ * resumed, t an offered batch settles, n the next callback returns an error, w
+ * the stop of the source takes time, W it has ended, ! the end waits no
+ * longer. After each fact, all
  * resulting moves are carried out. */
 #include "protocol/producer_state.h"
 #include "support/check_suite.h"
@@ -24,10 +25,12 @@ static int answer; /* return code of the next callback */
 
 static void note_pause(struct uva__producer_state *s, char fact)
 {
-    if (fact == 'h' || fact == 'H')
-        s->paused = fact == 'h';
-    else
+    if (fact == 'w' || fact == 'W')
         s->stopping = fact == 'w';
+    else
+        s->paused = fact == 'h'   ? UVA__PAUSED_ALL
+                    : fact == 'p' ? UVA__PAUSED_BATCHES
+                                  : UVA__PAUSED_NOT;
 }
 
 static void note(struct uva__producer_state *s, char fact)
@@ -119,6 +122,19 @@ static const struct {
     {"snx", "schema end release", -1},     /* G-41 */
     {"hs1bH", "schema task", -1},
     {"hsxHc", "schema end release", -1},
+    {"ps1b", "schema", -1}, /* AP-25 */
+    {"ps1bH", "schema task", -1},
+    {"psx", "schema end release", -1},
+    {"ps1bx", "schema", -1}, /* the end waits behind the batch */
+    {"ps1bxHt", "schema task end release", -1},
+    {"psf", "schema error release", -1},
+    {"ps1bfH", "schema task error release", -1},
+    {"ps1bu", "schema error release", -1},
+    {"ps1bc", "schema release", -1},
+    {"pf", "error release", -1},
+    {"s*btpb", "schema task end release", 1}, /* one more is at hand */
+    {"hsf", "schema", -1},
+    {"hsxp", "schema end release", -1},
     {"s*bbbtt", "schema task task end release", 2},
     {"s*hbbHt", "schema task end release", 1}, /* one more is at hand */
     {"s", "schema end release", 0},
@@ -154,10 +170,10 @@ START_TEST(each_fact_alone_ends_the_flow)
                                               .demand = 1,
                                               .ready = 1,
                                               .left = 1};
-    struct uva__producer_state s[7];
+    struct uva__producer_state s[8];
 
     flows_as_decided(flows, true);
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 8; i++)
         s[i] = flows;
     s[0].phase = UVA__PHASE_OPENING;
     s[1].in_call = true;
@@ -165,8 +181,9 @@ START_TEST(each_fact_alone_ends_the_flow)
     s[3].demand = 0;
     s[4].left = 0;
     uva__producer_state_note_urgent(&s[5], EIO);
-    s[6].paused = true;
-    for (int i = 0; i < 7; i++)
+    s[6].paused = UVA__PAUSED_ALL;
+    s[7].paused = UVA__PAUSED_BATCHES;
+    for (int i = 0; i < 8; i++)
         flows_as_decided(s[i], false);
 }
 END_TEST
