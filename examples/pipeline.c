@@ -8,8 +8,8 @@
  *     first --- timeout - retry --.
  *     second -- timeout - retry --+ merge - rebatch - filter - inspect
  *     memory ---------------------'                              |
- *              timeout - parallel - map - rebatch - transform ---'
- *                 |     (to hours)                  (the late ones)
+ *              timeout - parallel - map - rebatch ---------------'
+ *                 |     (to hours)              (the late ones)
  *         .------ + ------ tee ------ tee ------.
  *         |                 |                   |
  *     add up, print    limit_rows, print   transform (to CSV)
@@ -128,39 +128,14 @@ static bool is_late(const struct ArrowArray *rows, int64_t row)
            columns_number(rows, LATE, row) >= LATE_MINUTES;
 }
 
-/* A filter: whether there is one in a batch. */
-static int has_late(void *ctx, const struct uva_batch *batch, bool *keep,
-                    struct uva_error *error)
+/* A filter: it keeps the late ones. */
+static int keep_late(void *ctx, const struct uva_batch *batch, uint8_t *bits,
+                     struct uva_error *error)
 {
     (void)ctx, (void)error;
-    for (int64_t i = 0; !*keep && i < batch->data.array.length; i++)
-        *keep = is_late(&batch->data.array, i);
-    return 0;
-}
-
-/* A transform: emits them as slices, each of which shares the data. `ctx` is
- * the row to go on with when the stage has room again. */
-static int emit_late(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
-                     void *emitter, struct uva_error *error)
-{
-    int64_t *row = ctx;
-
-    while (*row < in->data.array.length) {
-        struct uva_batch out = {.metadata = NULL};
-        const int64_t from = (*row)++;
-        int code;
-
-        if (!is_late(&in->data.array, from))
-            continue;
-        if (uva_array_share(&in->data, &out.data) != 0)
-            return uva_error_set(error, ENOMEM, "no memory for a slice");
-        out.data.array.offset += from;
-        out.data.array.length = 1;
-        code = emit(emitter, &out);
-        if (code != 0)
-            return code; /* EAGAIN: it is called again */
-    }
-    *row = 0;
+    for (int64_t i = 0; i < batch->data.array.length; i++)
+        if (is_late(&batch->data.array, i))
+            bits[i / 8] |= (uint8_t)(1 << i % 8);
     return 0;
 }
 
@@ -280,7 +255,6 @@ struct app {
     struct file file;
     struct total totals[MOST_CARRIERS];
     int carriers; /* number of `totals` */
-    int64_t row;  /* see emit_late() */
     int64_t kept; /* batches that passed the filter */
     int code;     /* why the first stream ended that did not end well */
 };
@@ -378,13 +352,11 @@ static struct uva_stream *late_stream(struct app *app)
 
     uva_stream_merge(s, others, 2, NULL);
     uva_stream_set_name(s, "flights");
-    /* splits: a batch without a late flight can be dropped as a whole */
+    /* splits: a batch without a late flight is not passed on */
     uva_stream_rebatch(s, &(struct uva_rebatch){.rows = 256});
-    uva_stream_filter(s, &(struct uva_filter){.keep = has_late});
+    uva_stream_filter(s, &(struct uva_filter){.keep = keep_late});
     uva_stream_inspect(s,
                        &(struct uva_inspect){.event = count_kept, .ctx = app});
-    uva_stream_transform(
-        s, &(struct uva_transform){.batch = emit_late, .ctx = &app->row});
     /* joins, but keeps no row waiting */
     uva_stream_rebatch(s, &(struct uva_rebatch){
                               .rows = 100, .bytes = 1 << 20, .wait_ms = 1000});

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uv.h>
 
 #include "uvarrow/uvarrow.h"
@@ -62,12 +63,13 @@ static const int64_t *numbers_of(const struct ArrowDeviceArray *batch)
 
 /* ---- the stages --------------------------------------------------------- */
 
-static int keep_even(void *ctx, const struct uva_batch *batch, bool *keep,
+static int keep_even(void *ctx, const struct uva_batch *batch, uint8_t *bits,
                      struct uva_error *error)
 {
     (void)ctx;
     (void)error;
-    *keep = batch->ordinal % 2 == 0;
+    if (batch->ordinal % 2 == 0) /* all its rows */
+        memset(bits, 0xff, (size_t)(batch->data.array.length + 7) / 8);
     return 0;
 }
 

@@ -81,6 +81,14 @@ int uva__select_rows(const struct uva_allocator *allocator,
                : select_copy(allocator, schema, array, mask, out);
 }
 
+int uva__select_fail(const char *name, int code, struct uva_error *error)
+{
+    return uva_error_set(error, code, "%s: cannot copy the rows: %s", name,
+                         code == ENOTSUP
+                             ? "they are not on the CPU, or have an event"
+                             : uva_error_name(code));
+}
+
 /* Checks the array before any of its buffers is read. */
 static int select_check(const struct ArrowSchema *schema,
                         const struct ArrowDeviceArray *array,
@@ -112,12 +120,5 @@ int uva_array_select(const struct ArrowSchema *schema,
         return code;
     uva__mask_read(&mask, bits, array->array.length);
     code = uva__select_rows(&allocator, schema, array, &mask, out);
-    return code == 0 ? 0
-                     : uva_error_set(error, code,
-                                     "uva_array_select: cannot copy the rows: "
-                                     "%s",
-                                     code == ENOTSUP
-                                         ? "they are not on the CPU, or have "
-                                           "an event"
-                                         : uva_error_name(code));
+    return code == 0 ? 0 : uva__select_fail("uva_array_select", code, error);
 }

@@ -17,4 +17,8 @@ UVA_MUST_CHECK int uva__select_rows(const struct uva_allocator *allocator,
                                     const struct uva__mask *mask,
                                     struct ArrowDeviceArray *out);
 
+/* Fills in `error` (may be NULL), which begins with the name of the function or
+ * stage, for a code of uva__select_rows(). Returns the code. Thread: any. */
+int uva__select_fail(const char *name, int code, struct uva_error *error);
+
 #endif

@@ -26,22 +26,22 @@ static int map_same(void *ctx, struct uva_batch *in,
     return 0;
 }
 
-static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
+static int keep_all(void *ctx, const struct uva_batch *batch, uint8_t *bits,
                     struct uva_error *error)
 {
     (void)ctx;
-    (void)batch;
     (void)error;
-    *keep = true;
+    memset(bits, 0xff, (size_t)(batch->data.array.length + 7) / 8);
     return 0;
 }
 
-static int keep_fifth(void *ctx, const struct uva_batch *batch, bool *keep,
+static int keep_fifth(void *ctx, const struct uva_batch *batch, uint8_t *bits,
                       struct uva_error *error)
 {
     (void)ctx;
     (void)error;
-    *keep = batch->ordinal % 5 == 0;
+    if (batch->ordinal % 5 == 0)
+        memset(bits, 0xff, (size_t)(batch->data.array.length + 7) / 8);
     return 0;
 }
 

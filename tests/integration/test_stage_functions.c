@@ -73,14 +73,14 @@ static int map_batch(void *ctx, struct uva_batch *in,
     return 0;
 }
 
-static int filter_keep(void *ctx, const struct uva_batch *batch, bool *keep,
+static int filter_keep(void *ctx, const struct uva_batch *batch, uint8_t *bits,
                        struct uva_error *error)
 {
     const enum deed now = next_deed();
 
     (void)ctx;
-    (void)batch;
-    *keep = now == DEED_PASS;
+    if (now == DEED_PASS)
+        memset(bits, 0xff, (size_t)(batch->data.array.length + 7) / 8);
     return now == DEED_FAIL ? refuse(error) : 0;
 }
 

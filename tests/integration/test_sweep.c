@@ -69,12 +69,13 @@ static void all_stages(void)
     maps = 2;
 }
 
-static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
+static int keep_all(void *ctx, const struct uva_batch *batch, uint8_t *bits,
                     struct uva_error *error)
 {
     (void)ctx;
     (void)error;
-    *keep = batch->ordinal >= 0;
+    if (batch->ordinal >= 0)
+        memset(bits, 0xff, (size_t)(batch->data.array.length + 7) / 8);
     return 0;
 }
 

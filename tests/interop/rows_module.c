@@ -41,11 +41,12 @@ static int pass(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     return code == EAGAIN ? 0 : code;
 }
 
-static int divides(void *ctx, const struct uva_batch *batch, bool *keep,
+static int divides(void *ctx, const struct uva_batch *batch, uint8_t *bits,
                    struct uva_error *error)
 {
     (void)error;
-    *keep = batch->ordinal % (intptr_t)ctx == 0;
+    if (batch->ordinal % (intptr_t)ctx == 0)
+        memset(bits, 0xff, (size_t)(batch->data.array.length + 7) / 8);
     return 0;
 }
 

@@ -308,8 +308,10 @@ static void stages_are_added_by_their_options(const uva::runtime &rt)
     const auto all =
         uva::options<uva_filter>()
             .set(&uva_filter::keep,
-                 [](void *, const uva_batch *, bool *keep, uva_error *) {
-                     *keep = true;
+                 [](void *, const uva_batch *batch, std::uint8_t *bits,
+                    uva_error *) {
+                     std::memset(bits, 0xff,
+                                 std::size_t(batch->data.array.length + 7) / 8);
                      return 0;
                  })
             .set(&uva_filter::on_loop, true);
