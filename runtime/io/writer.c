@@ -116,7 +116,8 @@ static void writer_report(struct uva__writer *w,
 /* Reports the end of a stream that was complete, once all is written. */
 static void writer_report_complete(struct uva__writer *w)
 {
-    struct uva_outcome outcome = {.stream = w->stream, .batches = w->batches};
+    struct uva_outcome outcome = {
+        .stream = w->stream, .batches = w->batches, .rows = w->rows};
 
     if (w->why.code != 0) {
         outcome.end = UVA_END_CANCELLED;
@@ -194,8 +195,10 @@ static int writer_on_batch(void *ctx, struct uva_batch *batch)
         return code;
     rows = part.rows;
     code = writer_write(w, &part);
-    if (code == 0 && rows >= 0)
+    if (code == 0 && rows >= 0) {
         w->batches++;
+        w->rows += rows;
+    }
     if (code != 0 || w->why.code != 0)
         return code;
     w->is_paused = w->queued > w->options.high_bytes;
@@ -227,6 +230,7 @@ static void writer_on_done(void *ctx, const struct uva_outcome *outcome)
         struct uva_outcome final = *outcome;
 
         final.batches = w->batches;
+        final.rows = w->rows;
         if (w->why.code != 0) {
             final.end = UVA_END_CANCELLED;
             final.error = w->why;

@@ -53,6 +53,7 @@ struct uva__writer {
                              not be written */
     struct uva_error why; /* of a write that failed; code 0: none */
     int64_t batches;      /* taken to be written */
+    int64_t rows;         /* in them */
 };
 
 /* Checks `options`, which must not be NULL. 0; EINVAL or ENOTSUP, with a text.

@@ -101,9 +101,9 @@ static void collect_batch(struct uva__consumer *consumer)
     } else if (!arrays_grow(c)) {
         uva__consumer_stop(consumer, UVA_END_FAILED, ENOMEM, NULL);
     } else {
+        uva__consumer_accept(consumer, consumer->batch.data.array.length);
         uva_array_move(&consumer->batch.data, &c->arrays[c->count++]);
         collect_account(c);
-        consumer->delivered++;
         uva__consumer_request(consumer);
         return;
     }

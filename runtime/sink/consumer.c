@@ -188,6 +188,7 @@ void uva__consumer_outcome(const struct uva__consumer *c,
     out->end = failure->code != 0 ? c->end : UVA_END_COMPLETE;
     out->metadata = uva__failure_metadata(failure);
     out->batches = c->delivered;
+    out->rows = c->rows;
     if (uva__failure_get(failure, &out->error) != 0)
         uva__stream_name_error(c->stream, &out->error);
 }

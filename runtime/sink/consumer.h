@@ -44,6 +44,7 @@ struct uva__consumer {
     int64_t bytes;     /* of `batch` before its extraction, as far as known, of
                           any size */
     int64_t delivered; /* batches that were accepted */
+    int64_t rows;      /* in them */
     enum uva_end end;  /* how it ends, if that is early */
 };
 
@@ -82,6 +83,14 @@ static inline bool uva__consumer_is_open(const struct uva__consumer *consumer)
 static inline bool uva__consumer_is_over(const struct uva__consumer *consumer)
 {
     return consumer->inlet.above == NULL;
+}
+
+/* Counts a batch with so many rows as accepted. */
+static inline void uva__consumer_accept(struct uva__consumer *consumer,
+                                        int64_t rows)
+{
+    consumer->delivered++;
+    consumer->rows += rows;
 }
 
 /* Requests one more batch. Thread: loop, once the schema is known. */

@@ -218,6 +218,18 @@ static enum uva_end end_of(const struct uva__producer *p,
     return UVA_END_FAILED;
 }
 
+/* The rows that were passed on, as far as extracted, behind all maps. */
+static int64_t rows_of(const struct uva__producer *p)
+{
+    const struct uva__meter *meter = p->meter;
+    struct uva_stage_stats stats;
+
+    for (const struct uva__mapping *m = p->maps; m != NULL; m = m->next)
+        meter = m->meter;
+    uva__meter_read(meter, &stats);
+    return stats.rows;
+}
+
 /* The outcome is read before the release. */
 static void drive_releasing(void *ctx)
 {
@@ -230,6 +242,7 @@ static void drive_releasing(void *ctx)
     if (d->aborted && d->outcome.end == UVA_END_FAILED)
         d->outcome.end = UVA_END_CANCELLED;
     d->outcome.batches = uva__producer_offered(stream->tail);
+    d->outcome.rows = rows_of(stream->tail);
     if (uva__metadata_copy(&stream->rt->allocator, metadata, &d->metadata) == 0)
         d->outcome.metadata = d->metadata.block;
     if (d->proxy == NULL)

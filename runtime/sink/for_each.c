@@ -62,7 +62,8 @@ static int for_each_schema(struct uva__consumer *consumer)
 
 /* on_batch has returned another code than 0. Returns whether the stream goes
  * on, though perhaps paused. */
-__attribute__((cold)) static bool batch_is_taken(struct for_each *f, int code)
+__attribute__((cold)) static bool batch_is_taken(struct for_each *f,
+                                                 int64_t rows, int code)
 {
     struct uva__consumer *c = &f->consumer;
 
@@ -72,7 +73,7 @@ __attribute__((cold)) static bool batch_is_taken(struct for_each *f, int code)
         uva__pausing_note_full(&c->stream->pausing);
         return true;
     case ECANCELED:
-        c->delivered++;
+        uva__consumer_accept(c, rows);
         uva__consumer_stop(c, UVA_END_CANCELLED, code,
                            "the consumer wants no more");
         return false;
@@ -82,16 +83,16 @@ __attribute__((cold)) static bool batch_is_taken(struct for_each *f, int code)
     }
 }
 
-/* on_batch has returned `code`. */
-static void batch_answered(struct for_each *f, int code)
+/* on_batch has returned `code` for a batch of `rows`. */
+static void batch_answered(struct for_each *f, int64_t rows, int code)
 {
     struct uva__consumer *c = &f->consumer;
 
     if (c->stream->loop.silent)
         return;
-    if (code != 0 && !batch_is_taken(f, code))
+    if (code != 0 && !batch_is_taken(f, rows, code))
         return;
-    c->delivered++;
+    uva__consumer_accept(c, rows);
     f->is_due = true;
     for_each_go_on(f);
 }
@@ -101,6 +102,7 @@ static void for_each_batch(struct uva__consumer *consumer)
 {
     struct for_each *f = for_each_of(consumer);
     const int64_t ordinal = consumer->batch.ordinal;
+    const int64_t rows = consumer->batch.data.array.length;
     const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
     int code;
 
@@ -109,7 +111,7 @@ static void for_each_batch(struct uva__consumer *consumer)
     uva__point_span_end(uva__consumer_point(consumer), "on_batch", ordinal,
                         since_ns);
     uva_array_release(&consumer->batch.data);
-    batch_answered(f, code);
+    batch_answered(f, rows, code);
 }
 
 /* A thread has paused or resumed the stream: the producer looks at the word

@@ -90,7 +90,7 @@ static void next_batch(struct uva__consumer *consumer)
     const int64_t ordinal = consumer->batch.ordinal;
     const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
 
-    consumer->delivered++;
+    uva__consumer_accept(consumer, consumer->batch.data.array.length);
     next_report(next_of(consumer), &consumer->batch, NULL);
     uva__point_span_end(point, "on_batch", ordinal, since_ns);
     uva_array_release(&consumer->batch.data);

@@ -305,7 +305,7 @@ static int take_next(struct take *t, struct uva_batch *batch,
     if (slot == NULL)
         return take_nothing(t, outcome);
     take_account(t);
-    t->consumer.delivered++;
+    uva__consumer_accept(&t->consumer, slot->array.array.length);
     batch->schema = t->consumer.batch.schema;
     batch->metadata = slot->info.metadata.block;
     batch->ordinal = slot->info.ordinal;

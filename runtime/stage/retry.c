@@ -177,7 +177,8 @@ static void delay_drain(struct uva__open_object *object)
 static void delay_over(struct uva__timer *timer)
 {
     struct retry *r = uva__container_of(timer, struct retry, stage.timer);
-    struct uva_outcome failed = {.end = UVA_END_FAILED, .batches = r->passed};
+    struct uva_outcome failed = {
+        .end = UVA_END_FAILED, .batches = r->passed, .rows = r->rows};
     struct uva_stream *stream;
 
     delay_end(r);

@@ -38,7 +38,7 @@ static struct {
     int count; /* calls of on_done */
     enum uva_end end;
     struct uva_error error;
-    int64_t batches, bytes;
+    int64_t batches, rows, bytes;
 } done;
 
 static void set_up(void)
@@ -150,6 +150,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome, int64_t bytes)
     done.end = outcome->end;
     done.error = outcome->error;
     done.batches = outcome->batches;
+    done.rows = outcome->rows;
     done.bytes = bytes;
 }
 
@@ -221,6 +222,7 @@ START_TEST(a_stream_is_written)
     ck_assert_int_eq(done.error.code, 0);
     ck_assert_int_eq(done.batches,
                      BATCHES); /* without the schema and the end */
+    ck_assert_int_eq(done.rows, BATCHES * f.fake.rows);
     ck_assert_int_eq(done.bytes, (int64_t)size);
     if (write.http_chunked)
         ck_assert(unframe());
@@ -369,6 +371,7 @@ START_TEST(text_is_written_in_order)
     await_done();
     ck_assert_int_eq(done.end, UVA_END_COMPLETE);
     ck_assert_int_eq(done.batches, BATCHES);
+    ck_assert_int_eq(done.rows, BATCHES * f.fake.rows);
     ck_assert_int_eq(done.bytes, (int64_t)size);
     if (write.http_chunked)
         ck_assert(unframe());
@@ -584,6 +587,7 @@ START_TEST(a_failed_stream_has_no_last_chunk)
     ck_assert_int_eq(done.error.code, EIO);
     ck_assert_ptr_nonnull(strstr(done.error.message, "the disk is gone"));
     ck_assert_int_eq(done.batches, 3);
+    ck_assert_int_eq(done.rows, 3 * f.fake.rows);
     turn();
     peer_read();
     ck_assert(!unframe());
