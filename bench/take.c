@@ -116,11 +116,6 @@ static void run_take(void *ctx)
         bench_check(code == EAGAIN, "take");
 }
 
-static void run_note(void *ctx)
-{
-    (void)ctx; /* the host takes after each turn */
-}
-
 static void run_start(struct run *run, int32_t window)
 {
     const struct uva_window size = {.batches = window};
@@ -133,7 +128,7 @@ static void run_start(struct run *run, int32_t window)
                                                           .ctx = run},
                                    NULL);
     } else if (run->site->place == BY_TURNS) {
-        code = uva_stream_start_take(run->stream, &size, run_note, run, NULL);
+        code = uva_stream_start_take(run->stream, &size, NULL, NULL, NULL);
     } else {
         code = uva_stream_start_take(run->stream, &size, run_take, run, NULL);
         if (code == 0)

@@ -23,8 +23,8 @@
 #include "uvarrow/arrow.h"
 
 struct take_options {
-    uva_call_fn *fn;
-    void *ctx; /* borrows, until the end or a drop */
+    uva_call_fn *fn; /* NULL: the host takes after each turn */
+    void *ctx;       /* borrows, until the end or a drop */
     struct uva_window window;
 };
 
@@ -258,7 +258,6 @@ static const struct uva__consumer_kind take_kind = {
     .sink = {UVA__CONSUMER_SINK("take", take, true),
              .options = {.name = "start_take",
                          .size = sizeof(struct take_options),
-                         UVA__OPTIONS_NEED(take_options, fn),
                          UVA__OPTIONS_WINDOW(take_options)},
              .copy = offsetof(struct take, options)},
     .schema = take_schema,
@@ -286,7 +285,7 @@ int uva_stream_start_take(struct uva_stream *stream,
 static int take_nothing(struct take *t, struct uva_outcome *outcome)
 {
     if (!uva__consumer_is_over(&t->consumer)) {
-        t->waits = true;
+        t->waits = t->options.fn != NULL;
         return EAGAIN;
     }
     if (outcome != NULL)
@@ -316,6 +315,13 @@ static int take_next(struct take *t, struct uva_batch *batch,
     return 0;
 }
 
+/* Once the runtime is closed, no loop thread has to be the one. */
+static bool take_may_be_called(const struct uva__rt *rt)
+{
+    return uva__rt_on_loop(rt) ||
+           (uva__rt_is_closed(rt) && uva__rt_is_alive(rt));
+}
+
 int uva_stream_take(struct uva_stream *stream, struct uva_batch *batch,
                     struct uva_outcome *outcome)
 {
@@ -325,7 +331,7 @@ int uva_stream_take(struct uva_stream *stream, struct uva_batch *batch,
         uva__atomic64_load(&stream->state) < UVA__STREAM_STARTED ||
         stream->sink->ops != &take_kind.sink.ops)
         return EINVAL;
-    if (!uva__rt_on_loop(stream->rt))
+    if (!take_may_be_called(stream->rt))
         return EPERM;
     t = uva__container_of(stream->sink, struct take, consumer.sink);
     if (batch != NULL)
