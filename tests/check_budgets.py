@@ -22,7 +22,7 @@ FUNCTION_LINES, COMPLEXITY, COLUMNS = 60, 15, 80
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */"
 FUNCTION = re.compile(
     r"(?:/\*\*((?:[^*]|\*(?!/))*)\*/\s*)?(?:UVA_MUST_CHECK\s+)?"
-    r"(?:UVA_API|static inline)\s[^;{]*?(\w+)\(")
+    r"(?:UVA_API|UVA_INLINE|static inline)\s[^;{]*?(\w+)\(")
 
 
 def files(root):

@@ -15,7 +15,7 @@ import sys
 
 FUNCTION = re.compile(
     r"(?:/\*\*((?:[^*]|\*(?!/))*)\*/\s*)?"
-    r"((?:UVA_MUST_CHECK\s+)?(?:UVA_API|UVA_SUBJECT_API|static inline)\s"
+    r"((?:UVA_MUST_CHECK\s+)?(?:UVA_API|UVA_INLINE|UVA_SUBJECT_API|static inline)\s"
     r"[^;{]*?(\w+)\(([^;{]*)\))")
 COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/")
 THREADS = re.compile(r"Thread: (any|loop|builder)\b[^.]*\.$")

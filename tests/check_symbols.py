@@ -41,7 +41,7 @@ def declared_in(include):
     names = set()
     for path in glob.glob(f"{include}/uvarrow/*.h"):
         text = re.sub(r"/\*.*?\*/", "", text_of(path), flags=re.S)
-        names |= set(re.findall(r"UVA_API\b[^;{]*?(uva_\w+)\(", text))
+        names |= set(re.findall(r"UVA_(?:API|INLINE)\b[^;{]*?(uva_\w+)\(", text))
     return names
 
 
