@@ -66,7 +66,10 @@ struct uva_arrow_source {
     /* the last call, after the stream was released. May be NULL. Frees the
      * objects that must outlive the stream: a statement, a connection. */
     void (*free_ctx)(void *ctx) UVA_0;
-    void *ctx UVA_0;                   /* owns, through free_ctx */
+    void *ctx UVA_0; /* owns, through free_ctx */
+    /* of the kind of source ("query") in errors, statistics and traces; copied,
+     * at most 31 bytes; NULL: "arrow_stream" or "device_stream" */
+    const char *name UVA_0;
     ArrowDeviceType device_type UVA_0; /* device type of the stream that
                                           open_device gives; 0: CPU */
     struct uva_window
@@ -151,7 +154,9 @@ struct uva_task_source {
     void (*interrupt)(void *ctx) UVA_0;
     /* the last call, on any thread. May be NULL. */
     void (*free_ctx)(void *ctx) UVA_0;
-    void *ctx UVA_0;                   /* owns, through free_ctx */
+    void *ctx UVA_0; /* owns, through free_ctx */
+    /* copied, as in struct uva_arrow_source; NULL: "tasks" */
+    const char *name UVA_0;
     ArrowDeviceType device_type UVA_0; /* of the data; 0: CPU */
     struct uva_window window UVA_0;    /* items found ahead of demand */
     /* returns how many bytes `item` holds until it is extracted, which windows

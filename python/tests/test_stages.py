@@ -251,7 +251,7 @@ def test_stats_and_trace(run):
             return rows.stats()
 
     stats = run(main)
-    assert [row.name for row in stats[:2]] == ["from_blocking", "map"]
+    assert [row.name for row in stats[:2]] == ["arrow_stream", "map"]
     assert stats[0].batches == 100
     assert stats[0].rows == 1000
     kinds = [kind for kind, *_ in events]

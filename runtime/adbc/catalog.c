@@ -119,6 +119,7 @@ static bool call_retry(struct uva__execution *e)
 }
 
 static const struct uva__execution_ops objects_ops = {
+    .name = "objects",
     .prepare = uva__pooled_prepare,
     .run = objects_run,
     .needed = uva__pooled_needed,
@@ -128,6 +129,7 @@ static const struct uva__execution_ops objects_ops = {
     .retry = call_retry,
     .free = call_free};
 static const struct uva__execution_ops schema_ops = {
+    .name = "table schema",
     .prepare = uva__pooled_prepare,
     .run = schema_run,
     .needed = uva__pooled_needed,
@@ -138,6 +140,7 @@ static const struct uva__execution_ops schema_ops = {
     .retry = call_retry,
     .free = call_free};
 static const struct uva__execution_ops partition_ops = {
+    .name = "partition",
     .prepare = uva__pooled_prepare,
     .run = partition_run,
     .needed = uva__pooled_needed,

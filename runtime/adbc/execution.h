@@ -14,6 +14,7 @@ struct uva__execution;
 /* The additional steps of a kind of execution. All on blocking workers; but for
  * `interrupt`, one at a time. */
 struct uva__execution_ops {
+    const char *name; /* of the source */
     /* makes the statement ready, and sets `may_cancel` as soon as there is one.
      * 0 or an errno, with the failure. NULL: it is ready */
     int (*prepare)(struct uva__execution *execution);

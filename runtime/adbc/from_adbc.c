@@ -23,7 +23,8 @@ static void given_free(struct uva__execution *execution)
     free(g);
 }
 
-static const struct uva__execution_ops given_ops = {.free = given_free};
+static const struct uva__execution_ops given_ops = {.name = "statement",
+                                                    .free = given_free};
 
 static const struct uva_adbc_source defaults;
 

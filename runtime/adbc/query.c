@@ -514,6 +514,7 @@ static void query_free(struct uva__execution *e)
 }
 
 static const struct uva__execution_ops query_ops = {
+    .name = "query",
     .prepare = query_prepare,
     .run = query_run,
     .check = query_check,
@@ -527,6 +528,7 @@ static const struct uva__execution_ops query_ops = {
     .free = query_free,
 };
 static const struct uva__execution_ops partitions_ops = {
+    .name = "partitions",
     .prepare = query_prepare,
     .run = partitions_run,
     .check = query_check,

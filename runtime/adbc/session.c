@@ -508,12 +508,15 @@ static void ending_free(struct uva__execution *e)
     free(n);
 }
 
-static const struct uva__execution_ops ending_ops = {
-    .needed = uva__pooled_needed,
-    .prepare = ending_prepare,
-    .run = ending_run,
-    .interrupt = uva__pooled_interrupt,
-    .free = ending_free};
+#define ENDING_OPS(NAME)                                                       \
+    {                                                                          \
+        .name = (NAME), .needed = uva__pooled_needed,                          \
+        .prepare = ending_prepare, .run = ending_run,                          \
+        .interrupt = uva__pooled_interrupt, .free = ending_free,               \
+    }
+
+static const struct uva__execution_ops commit_ops = ENDING_OPS("commit");
+static const struct uva__execution_ops rollback_ops = ENDING_OPS("rollback");
 
 static struct uva_stream *ending_stream(struct uva_adbc_pool *session,
                                         bool commits, const char *what)
@@ -533,7 +536,8 @@ static struct uva_stream *ending_stream(struct uva_adbc_pool *session,
     n = calloc(1, sizeof(*n));
     if (n == NULL)
         return uva__execution_fail(runtime, ENOMEM, what, "no memory");
-    uva__pooled_init(&n->pooled, session, &ending_ops);
+    uva__pooled_init(&n->pooled, session,
+                     commits ? &commit_ops : &rollback_ops);
     n->commits = commits;
     atomic_fetch_add(&session_of(session)->endings, 1);
     return uva__pooled_stream(&n->pooled, &window);

@@ -432,6 +432,7 @@ struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime, int fd,
                                      .extract = file_extract,
                                      .interrupt = file_interrupt,
                                      .size = file_size,
+                                     .name = "file",
                                      .free_ctx = file_free};
     struct file_reader *r = NULL;
     struct uva_error error = {0};

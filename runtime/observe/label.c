@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+/* The bytes of the name of a source, without the NUL: sources.h states them. */
+enum { KEPT_ROOM = 31 };
+
 struct uva__label *uva__label_new(struct uva__rt *rt, size_t cleared,
                                   size_t more)
 {
@@ -55,17 +58,23 @@ static void meter_free(struct uva__label *label, struct uva__meter *meter)
         uva__memory_free(&label->rt->allocator, meter, sizeof(*meter));
 }
 
-static void label_free(struct uva__label *label)
+static void names_free(struct uva__rt *rt, struct uva__label_name *name)
 {
-    struct uva__meter *meter = uva__atomic_ptr_load(&label->meters), *next;
-
-    struct uva__rt *rt = label->rt;
-    struct uva__label_name *name = uva__atomic_ptr_load(&label->now), *before;
+    struct uva__label_name *before;
 
     for (; name != NULL; name = before) {
         before = name->before;
         uva__memory_free(&rt->allocator, name, sizeof(*name));
     }
+}
+
+static void label_free(struct uva__label *label)
+{
+    struct uva__meter *meter = uva__atomic_ptr_load(&label->meters), *next;
+    struct uva__rt *rt = label->rt;
+
+    names_free(rt, uva__atomic_ptr_load(&label->now));
+    names_free(rt, label->kept);
     for (; meter != NULL; meter = next) {
         next = uva__atomic_ptr_load(&meter->next);
         meter_free(label, meter);
@@ -80,19 +89,44 @@ void uva__label_release(struct uva__label *label)
         label_free(label);
 }
 
+/* Makes a name in front of `before`, of `room` bytes at most; NULL without
+ * memory. */
+static struct uva__label_name *name_new(struct uva__rt *rt, const char *text,
+                                        size_t room,
+                                        struct uva__label_name *before)
+{
+    struct uva__label_name *name =
+        uva__memory_new(&rt->allocator, sizeof(*name));
+
+    if (name == NULL)
+        return NULL;
+    memcpy(name->text, text, /* the rest is 0 */
+           uva__error_utf8_prefix(text, strlen(text), room));
+    name->before = before;
+    return name;
+}
+
 int uva__label_set(struct uva__label *label, const char *text)
 {
     struct uva__label_name *name =
-        uva__memory_new(&label->rt->allocator, sizeof(*name));
-    size_t size;
+        name_new(label->rt, text, sizeof(name->text) - 1,
+                 uva__atomic_ptr_load(&label->now));
 
     if (name == NULL)
         return ENOMEM;
-    size = uva__error_utf8_prefix(text, strlen(text), sizeof(name->text) - 1);
-    memcpy(name->text, text, size); /* the rest is 0 */
-    name->before = uva__atomic_ptr_load(&label->now);
     uva__atomic_ptr_store(&label->now, name);
     return 0;
+}
+
+const char *uva__label_keep(struct uva__label *label, const char *text)
+{
+    struct uva__label_name *name =
+        name_new(label->rt, text, KEPT_ROOM, label->kept);
+
+    if (name == NULL)
+        return NULL;
+    label->kept = name;
+    return name->text;
 }
 
 /* Makes a meter that is in no list: the first one needs no memory. */

@@ -62,7 +62,8 @@ struct uva__meter_times {
 
 /* Where trace events come from: a stage, or the consumer of a stream. */
 struct uva__point {
-    struct uva__atomic_ptr name; /* static: of the stage; const char */
+    struct uva__atomic_ptr name; /* of the stage: static, or kept by the label;
+                                    const char */
     struct uva__label *label;    /* borrows: it owns this */
     struct uva__rt *rt;          /* borrows: the label holds it */
     int32_t stage;               /* its number in the stream */
@@ -232,8 +233,9 @@ void uva__meter_read(const struct uva__meter *meter,
 
 /* ---- the label of a stream --------------------------------------------- */
 
-/* A name. Any thread may read it from the making of the label on, so a name is
- * never changed in place: a new one goes in front of those before it. */
+/* A name, of the stream or of a source. Any thread may read it from the making
+ * of the label on, so a name is never changed in place: a new one goes in front
+ * of those before it. */
 struct uva__label_name {
     struct uva__label_name *before; /* owns; may be NULL */
     char text[64];                  /* ended by a NUL */
@@ -243,6 +245,7 @@ struct uva__label {
     struct uva__rt *rt;        /* holds its memory */
     struct uva__atomic64 refs; /* the stream, its sources, checks on its hops */
     struct uva__atomic_ptr now;    /* owns: the name; may be NULL */
+    struct uva__label_name *kept;  /* owns: of its source; may be NULL */
     uint64_t id;                   /* number of the stream in its runtime */
     struct uva__atomic_ptr meters; /* owns: of its stages, the source first */
     struct uva__point consumer;    /* for trace events of the sink */
@@ -274,6 +277,12 @@ void uva__label_release(struct uva__label *label);
 /* Sets the name: copies as many whole characters as fit. 0 or ENOMEM.
  * Thread: builder. */
 UVA_MUST_CHECK int uva__label_set(struct uva__label *label, const char *name);
+
+/* Keeps a copy of `name`, of as many whole characters as fit into 31 bytes, and
+ * gives it: it lives as long as the label. NULL without memory. Thread:
+ * builder.
+ */
+const char *uva__label_keep(struct uva__label *label, const char *name);
 
 /* Adds the meter of a stage, after the present ones, which the label owns; of a
  * map of the stage with the meter `source`, unless that is NULL. NULL without

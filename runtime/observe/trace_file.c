@@ -29,10 +29,7 @@
 #include "base/thread.h"
 #include "observe/trace_json.h"
 
-enum {
-    PAUSE_MS = 100,
-    NAME_LAST = sizeof(((struct uva__trace_record *)NULL)->stream) - 1
-};
+enum { PAUSE_MS = 100 };
 
 static const char TAIL[] = "\n]\n";
 enum { TAIL_SIZE = sizeof(TAIL) - 1 };
@@ -79,10 +76,12 @@ static int32_t thread_self(void)
     return thread_number;
 }
 
-static void record_name(struct uva__trace_record *record, const char *stream)
+/* Copies a name to `to`, of `size` bytes: nobody keeps it until it is written.
+ */
+static void record_name(char *to, size_t size, const char *name)
 {
-    record->stream[NAME_LAST] = '\0';
-    (void)memccpy(record->stream, stream, '\0', NAME_LAST);
+    to[size - 1] = '\0';
+    (void)memccpy(to, name, '\0', size - 1);
 }
 
 static void trace_file_event(void *ctx, const struct uva_trace_event *event)
@@ -100,9 +99,10 @@ static void trace_file_event(void *ctx, const struct uva_trace_event *event)
     record->event.stream_id += user->id_base;
     record->event.from_id += user->id_base;
     record->thread = thread_self();
+    record_name(record->stage, sizeof(record->stage), event->stage_name);
     record->stream[0] = '\0';
     if (event->stream != NULL)
-        record_name(record, event->stream);
+        record_name(record->stream, sizeof(record->stream), event->stream);
     uva__trace_ring_publish(slot, position);
     if (position % (UVA__TRACE_RING_SIZE / 2) == 0)
         uva__parker_unpark(&user->file->writer);

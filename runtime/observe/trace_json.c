@@ -377,7 +377,7 @@ static void put_args(struct uva__trace_json *json,
     put_stream(json, record);
     put(json, "\"");
     put_number(json, ",\"stage\":", event->stage);
-    put_member(json, ",\"in\":\"", event->stage_name);
+    put_member(json, ",\"in\":\"", record->stage);
     if (event->ordinal >= 0)
         put_number(json, ",\"batch\":", event->ordinal);
     if (event->value != 0 && event->kind == UVA_TRACE_INSTANT)
@@ -417,7 +417,7 @@ static void put_counter(struct uva__trace_json *json,
     put(json, ",\"name\":\"");
     put_text(json, event->name);
     put(json, " in ");
-    put_text(json, event->stage_name);
+    put_text(json, record->stage);
     put(json, " (");
     put_int(json, event->stage);
     put(json, ") of ");

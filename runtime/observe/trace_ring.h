@@ -18,8 +18,9 @@
 
 /* One event, as it waits to be written. */
 struct uva__trace_record {
-    struct uva_trace_event event; /* `stream` is not valid */
+    struct uva_trace_event event; /* `stream` and `stage_name` are not valid */
     int32_t thread;               /* number by which the system knows it */
+    char stage[32];               /* the name of the stage, ended by a NUL */
     char stream[64]; /* the name of the stream, ended by a NUL; or empty */
 };
 

@@ -429,7 +429,7 @@ void uva__foreign_log_step(struct uva__foreign *f, const char *step, int64_t n)
     if (n >= 0)
         (void)snprintf(number, sizeof(number), " %lld", (long long)n);
     uva__rt_log(f->source.rt, UVA_LOG_DEBUG, uva__label_text(f->source.label),
-                NULL, "peer of from_async: %s%s", step, number);
+                NULL, "peer of async: %s%s", step, number);
 }
 
 void uva__foreign_fail(struct uva__foreign *f, int code,

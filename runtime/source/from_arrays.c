@@ -171,7 +171,7 @@ static const struct uva__source_kind arrays_kind = {
     .check = arrays_check,
     .init = arrays_init,
     .drop = arrays_drop,
-    .source = {.name = "from_arrays",
+    .source = {.name = "arrays",
                .sized = true,
                .start = arrays_start,
                .pull = arrays_pull,

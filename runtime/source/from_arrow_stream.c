@@ -156,7 +156,7 @@ static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
     if (code != 0)
         return code;
     if (!g->is_plain)
-        uva__check_hop_stream(reader->source.label, "from_blocking",
+        uva__check_hop_stream(reader->source.label, reader->source.name,
                               &g->stream);
     reader->worker.device_type = g->stream.device_type;
     code = g->stream.get_schema(&g->stream, schema);
@@ -277,29 +277,32 @@ static int blocking_init(struct uva__source *source,
     return code;
 }
 
-static const struct uva__source_kind blocking_kind = {
-    .options = {UVA__OPTIONS(uva_arrow_source),
-                UVA__OPTIONS_CTX(uva_arrow_source),
-                UVA__OPTIONS_WINDOW(uva_arrow_source),
-                .limits =
-                    (const struct uva__option_limit[]){
-                        UVA__LIMIT(uva_arrow_source, busy_ms, 0, INT64_MAX),
-                        {.name = NULL}}},
-    .size = sizeof(struct blocking),
-    .needs = UVA__READER_NEEDS,
-    .check = blocking_check,
-    .init = blocking_init,
-    .drop = given_end,
-    .source = {.name = "from_blocking", .sized = true},
-};
+static const struct uva__option_limit blocking_limits[] = {
+    UVA__LIMIT(uva_arrow_source, busy_ms, 0, INT64_MAX), {.name = NULL}};
+
+#define BLOCKING_KIND(NAME)                                                    \
+    {                                                                          \
+        .options = {UVA__OPTIONS(uva_arrow_source),                            \
+                    UVA__OPTIONS_CTX(uva_arrow_source),                        \
+                    UVA__OPTIONS_WINDOW(uva_arrow_source),                     \
+                    .limits = blocking_limits},                                \
+        .size = sizeof(struct blocking), .needs = UVA__READER_NEEDS,           \
+        .name_at = offsetof(struct uva_arrow_source, name),                    \
+        .check = blocking_check, .init = blocking_init, .drop = given_end,     \
+        .source = {.name = (NAME), .sized = true},                             \
+    }
+
+static const struct uva__source_kind plain_kind = BLOCKING_KIND("arrow_stream");
+static const struct uva__source_kind device_kind =
+    BLOCKING_KIND("device_stream");
 
 /* Makes the stream, with a limit on the calls of the source. */
 static struct uva_stream *blocking_make(struct uva_runtime *runtime,
                                         struct given *g,
                                         const struct uva_arrow_source *options)
 {
-    struct uva_stream *stream =
-        uva__source_add(runtime, &blocking_kind, options, g);
+    struct uva_stream *stream = uva__source_add(
+        runtime, g->is_plain ? &plain_kind : &device_kind, options, g);
 
     if (options != NULL && options->busy_ms > 0 &&
         uva_stream_status(stream, NULL) == 0 &&

@@ -61,9 +61,9 @@ static int starter_call(struct uva__foreign *f, struct uva_error *error)
 
     if (code != 0)
         return uva_error_set(error, code,
-                             "from_async: no thread to start the producer on");
-    handler = uva__check_hop_handler(f->source.label, "from_async", &f->handler,
-                                     f->options.printed_layout);
+                             "async: no thread to start the producer on");
+    handler = uva__check_hop_handler(f->source.label, f->source.name,
+                                     &f->handler, f->options.printed_layout);
     if (handler != &f->handler)
         f->options.printed_layout = false;
     code = f->options.start(f->options.ctx, handler, error);
@@ -235,7 +235,7 @@ static const struct uva__source_kind async_kind = {
     .always_frees = true,
     .make = async_make,
     .init = async_init,
-    .source = {.name = "from_async",
+    .source = {.name = "async",
                .start = async_start,
                .pull = async_pull,
                .take = async_take,

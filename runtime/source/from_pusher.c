@@ -347,7 +347,7 @@ static const struct uva__source_kind pusher_kind = {
     .always_frees = true,
     .check = pusher_check,
     .init = pusher_init,
-    .source = {.name = "from_pusher",
+    .source = {.name = "pusher",
                .sized = true,
                .start = pusher_start,
                .pull = pusher_pull,

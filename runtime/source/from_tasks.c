@@ -149,7 +149,8 @@ static const struct uva__source_kind items_kind = {
     .needs = UVA__READER_NEEDS | UVA__SOURCE_UNCAPPED,
     .check = items_check,
     .init = items_init,
-    .source = {.name = "from_tasks"},
+    .name_at = offsetof(struct uva_task_source, name),
+    .source = {.name = "tasks"},
 };
 
 struct uva_stream *uva_stream_from_tasks(struct uva_runtime *runtime,

@@ -712,7 +712,7 @@ struct uva_stream *uva_stream_tee(struct uva_stream *stream,
         source = tee_branch(stream, &setup);
     if (source == NULL)
         return uva__stream_failed_like(stream);
-    branch = uva__stream_new(source);
+    branch = uva__stream_new(source, NULL);
     if (branch->rt != NULL)
         branch->device_data = stream->device_data;
     return branch;

@@ -16,7 +16,7 @@ struct uva__source;
 
 /* The functions of a kind of source. A function that may be NULL states so. */
 struct uva__source_ops {
-    const char *name;   /* "from_async"... */
+    const char *name;   /* "async"... */
     uint8_t extraction; /* enum uva__extraction: of its batches */
     bool sized;         /* it measures its batches */
     /* Begins, once, before all other calls but leave. */
@@ -74,7 +74,8 @@ enum uva__extraction {
 struct uva__source {
     const struct uva__source_ops *ops; /* static */
     const char *name;                  /* static: of `ops`, or of the stage that
-                                          they work for; in logs and reports */
+                                          they work for; or kept by the label.
+                                          In errors, logs and reports */
     struct uva__rt *rt;                /* counts, until leave */
     struct uva__label *label;          /* counts; NULL: of no stream */
     struct uva__meter *meter;          /* borrows: the label's */

@@ -3,6 +3,7 @@
 #include "stream/source_kind.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -83,6 +84,17 @@ static int source_ensure(struct uva__rt *rt, int needs)
     return code;
 }
 
+/* The name that the program gives the source; NULL: that of its kind. */
+static const char *source_name(const struct uva__source_kind *kind,
+                               const void *options)
+{
+    const char *name = NULL;
+
+    if (kind->name_at != 0)
+        memcpy(&name, (const char *)options + kind->name_at, sizeof(name));
+    return name != NULL && name[0] != '\0' ? name : NULL;
+}
+
 /* Gives NULL, with `error`, unless the object is made. */
 static struct uva__source *source_make(const struct uva__source_kind *kind,
                                        struct uva__source_setup *setup,
@@ -116,7 +128,7 @@ static struct uva_stream *source_open(struct uva_runtime *runtime,
     int code = kind->init(source, setup, error);
 
     if (code == 0)
-        return uva__stream_new(source);
+        return uva__stream_new(source, source_name(kind, setup->options));
     if (error->code == 0)
         (void)uva_error_set(error, code, "%s: no memory for the stream",
                             kind->source.name);

@@ -46,6 +46,7 @@ struct uva__source_kind {
                                          struct uva__source */
     int needs;                        /* bits UVA__SOURCE_... */
     bool always_frees; /* the ctx, even if a reserved member is not NULL */
+    size_t name_at;    /* offset of `name` in the options; 0: they have none */
     /* checks the setup further, and may add to `needs` and `more`. 0; a code
      * with `error`. NULL: it is complete */
     int (*check)(struct uva__source_setup *setup, struct uva_error *error);

@@ -169,7 +169,7 @@ static struct uva_stream *stream_init(struct uva_stream *s, struct uva__rt *rt)
     return s;
 }
 
-struct uva_stream *uva__stream_new(struct uva__source *source)
+struct uva_stream *uva__stream_new(struct uva__source *source, const char *name)
 {
     struct uva__label *label = uva__label_new(
         source->rt, sizeof(struct uva_stream), UVA__STREAM_SINK_ROOM);
@@ -182,7 +182,10 @@ struct uva_stream *uva__stream_new(struct uva__source *source)
     s = stream_init(uva__label_behind(label), source->rt);
     s->label = label;
     source->label = uva__label_acquire(label);
-    s->tail = uva__producer_new(source);
+    if (name != NULL)
+        source->name = uva__label_keep(label, name);
+    if (source->name != NULL)
+        s->tail = uva__producer_new(source);
     if (s->tail != NULL)
         return s;
     uva__source_leave(source);

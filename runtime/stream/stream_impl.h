@@ -93,8 +93,10 @@ struct uva_stream {
 };
 
 /* Makes a stream of the batches of `source`, and takes a reference to it; never
- * NULL. The caller holds the result. Thread: any. */
-struct uva_stream *uva__stream_new(struct uva__source *source);
+ * NULL. The caller holds the result. The source gets a copy of `name` (NULL: it
+ * keeps that of its kind). Thread: any. */
+struct uva_stream *uva__stream_new(struct uva__source *source,
+                                   const char *name);
 
 /* Makes a stream that has failed already. `runtime` may be NULL, and then
  * `error` is not used. Thread: any. */

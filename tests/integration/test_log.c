@@ -133,7 +133,7 @@ END_TEST
 /* Checks the steps of the one joint below a source without stages. */
 static void check_steps(const char *steps)
 {
-    ck_assert_str_eq(lines_with("from_blocking: "), steps);
+    ck_assert_str_eq(lines_with("device_stream: "), steps);
 }
 
 START_TEST(debug_has_every_step_of_a_source)
@@ -143,14 +143,14 @@ START_TEST(debug_has_every_step_of_a_source)
     ck_assert_int_eq(uva_stream_set_name(f.stream, "flights"), 0);
     ck_assert_int_eq(fixture_run(&f), 0);
     fixture_close(&f);
-    check_steps("d flights: from_blocking: on_schema\n"
-                "d flights: from_blocking: request 1\n"
-                "d flights: from_blocking: on_next_task 0\n"
-                "d flights: from_blocking: request 1\n"
-                "d flights: from_blocking: on_next_task 1\n"
-                "d flights: from_blocking: request 1\n"
-                "d flights: from_blocking: on_next_task, the end\n"
-                "d flights: from_blocking: release\n");
+    check_steps("d flights: device_stream: on_schema\n"
+                "d flights: device_stream: request 1\n"
+                "d flights: device_stream: on_next_task 0\n"
+                "d flights: device_stream: request 1\n"
+                "d flights: device_stream: on_next_task 1\n"
+                "d flights: device_stream: request 1\n"
+                "d flights: device_stream: on_next_task, the end\n"
+                "d flights: device_stream: release\n");
 }
 END_TEST
 
@@ -173,15 +173,15 @@ START_TEST(debug_has_every_step_on_both_sides_of_a_stage)
                      "d flights: parallel: request 1\n"
                      "d flights: parallel: on_next_task, the end\n"
                      "d flights: parallel: release\n");
-    above = lines_with("from_tasks: ");
-    ck_assert_ptr_eq(strstr(above, "d flights: from_tasks: on_schema\n"
-                                   "d flights: from_tasks: request 1\n"
-                                   "d flights: from_tasks: on_next_task 0\n"),
+    above = lines_with("tasks: ");
+    ck_assert_ptr_eq(strstr(above, "d flights: tasks: on_schema\n"
+                                   "d flights: tasks: request 1\n"
+                                   "d flights: tasks: on_next_task 0\n"),
                      above);
-    ck_assert_ptr_nonnull(strstr(above, "from_tasks: on_next_task 1\n"));
-    ck_assert_ptr_null(strstr(above, "from_tasks: on_next_task 2\n"));
-    ck_assert_ptr_nonnull(strstr(above, "from_tasks: on_next_task, the end\n"));
-    ck_assert_ptr_nonnull(strstr(above, "from_tasks: release\n"));
+    ck_assert_ptr_nonnull(strstr(above, "tasks: on_next_task 1\n"));
+    ck_assert_ptr_null(strstr(above, "tasks: on_next_task 2\n"));
+    ck_assert_ptr_nonnull(strstr(above, "tasks: on_next_task, the end\n"));
+    ck_assert_ptr_nonnull(strstr(above, "tasks: release\n"));
 }
 END_TEST
 
@@ -192,11 +192,11 @@ START_TEST(debug_has_a_cancel)
     f.got.batch_code = ECANCELED;
     (void)fixture_run(&f);
     fixture_close(&f);
-    check_steps("d -: from_blocking: on_schema\n"
-                "d -: from_blocking: request 1\n"
-                "d -: from_blocking: on_next_task 0\n"
-                "d -: from_blocking: cancel\n"
-                "d -: from_blocking: release\n");
+    check_steps("d -: device_stream: on_schema\n"
+                "d -: device_stream: request 1\n"
+                "d -: device_stream: on_next_task 0\n"
+                "d -: device_stream: cancel\n"
+                "d -: device_stream: release\n");
 }
 END_TEST
 
@@ -209,10 +209,10 @@ START_TEST(debug_has_an_error)
     f.stream = fixture_on_loop(&f);
     ck_assert_int_eq(fixture_run(&f), EIO);
     fixture_close(&f);
-    check_steps("d -: from_blocking: on_schema\n"
-                "d -: from_blocking: request 1\n"
-                "d -: from_blocking: on_error EIO: no disk\n"
-                "d -: from_blocking: release\n");
+    check_steps("d -: device_stream: on_schema\n"
+                "d -: device_stream: request 1\n"
+                "d -: device_stream: on_error EIO: no disk\n"
+                "d -: device_stream: release\n");
 }
 END_TEST
 
@@ -255,8 +255,8 @@ START_TEST(debug_has_requests_of_other_threads)
     fixture_close(&f);
     recording_handler_fini(&h);
     ck_assert_str_eq(lines_with("request"),
-                     "d flights: from_tasks: request 1\n"
-                     "d flights: from_tasks: request 9223372036854775807\n");
+                     "d flights: tasks: request 1\n"
+                     "d flights: tasks: request 9223372036854775807\n");
 }
 END_TEST
 
@@ -272,8 +272,7 @@ START_TEST(debug_has_a_request_of_nothing)
     loop_until(&f.loop, is_released, &h);
     fixture_close(&f);
     recording_handler_fini(&h);
-    ck_assert_str_eq(lines_with("request 0"),
-                     "d flights: from_tasks: request 0\n");
+    ck_assert_str_eq(lines_with("request 0"), "d flights: tasks: request 0\n");
 }
 END_TEST
 
@@ -299,12 +298,12 @@ START_TEST(debug_has_the_steps_of_a_foreign_producer)
     struct hostile_fixture h;
 
     play_hostile(&h, "schema task end release", -1);
-    ck_assert_str_eq(lines_with("peer of from_async: "),
-                     "d peers: peer of from_async: on_schema\n"
-                     "d peers: peer of from_async: request 64\n"
-                     "d peers: peer of from_async: on_next_task\n"
-                     "d peers: peer of from_async: on_next_task, the end\n"
-                     "d peers: peer of from_async: release\n");
+    ck_assert_str_eq(lines_with("peer of async: "),
+                     "d peers: peer of async: on_schema\n"
+                     "d peers: peer of async: request 64\n"
+                     "d peers: peer of async: on_next_task\n"
+                     "d peers: peer of async: on_next_task, the end\n"
+                     "d peers: peer of async: release\n");
 }
 END_TEST
 
@@ -313,11 +312,11 @@ START_TEST(debug_has_a_cancel_and_an_error_at_a_foreign_producer)
     struct hostile_fixture h;
 
     play_hostile(&h, "thread schema task*2 cancelled release", 0);
-    ck_assert_str_eq(lines_with("peer of from_async: cancel"),
-                     "d peers: peer of from_async: cancel\n");
+    ck_assert_str_eq(lines_with("peer of async: cancel"),
+                     "d peers: peer of async: cancel\n");
     play_hostile(&h, "schema error release", -1);
-    ck_assert_str_eq(lines_with("peer of from_async: on_error"),
-                     "d peers: peer of from_async: on_error\n");
+    ck_assert_str_eq(lines_with("peer of async: on_error"),
+                     "d peers: peer of async: on_error\n");
 }
 END_TEST
 
@@ -346,7 +345,7 @@ START_TEST(a_rule_that_the_checker_finds_broken_is_logged_with_the_name)
     loop_until(&f.loop, is_released, &h);
     fixture_close(&f);
     recording_handler_fini(&h);
-    ck_assert_ptr_nonnull(strstr(lines.text, "e flights: from_tasks: "));
+    ck_assert_ptr_nonnull(strstr(lines.text, "e flights: tasks: "));
     ck_assert_ptr_nonnull(strstr(lines.text, "e flights:   after: "));
     ck_assert_ptr_null(strstr(lines.text, " -: "));
 }

@@ -625,7 +625,7 @@ START_TEST(a_limit_that_passes_names_the_source_of_the_attempt)
     ck_assert_int_eq(
         uva_stream_timeout(stream, &(struct uva_timeout){.first_ms = 1}), 0);
     recording_start(&consumer, stream);
-    ends(UVA_END_FAILED, ETIMEDOUT, "from_pusher waits for its source",
+    ends(UVA_END_FAILED, ETIMEDOUT, "pusher waits for its source",
          "schema failed");
 }
 END_TEST

@@ -121,10 +121,10 @@ START_TEST(stages_are_listed_from_the_source_on)
     (void)uva_stream_limit(f.stream, 100);
     add_transform(f.stream, true);
     read_stats(f.stream);
-    stages_are("from_blocking>1 map>2 map>3 transform>-1");
+    stages_are("arrow_stream>1 map>2 map>3 transform>-1");
     ck_assert_int_eq(fixture_run(&f), 0);
     read_stats(f.stream);
-    stages_are("from_blocking>1 map>2 map>3 transform>-1");
+    stages_are("arrow_stream>1 map>2 map>3 transform>-1");
     fixture_close(&f);
 }
 END_TEST
@@ -134,10 +134,10 @@ START_TEST(stages_that_the_start_adds_are_there)
     open_with(3, false);
     f.stream = fixture_tasks(&f);
     read_stats(f.stream);
-    stages_are("from_tasks>-1");
+    stages_are("tasks>-1");
     ck_assert_int_eq(fixture_run(&f), 0);
     read_stats(f.stream);
-    stages_are("from_tasks>1 parallel>-1");
+    stages_are("tasks>1 parallel>-1");
     counted(0, stages[0].requested, 3, 3 * f.fake.rows, -1);
     counted(1, 4, 3, 3 * f.fake.rows, stages[1].bytes);
     ck_assert_int_gt(stages[1].bytes, 0);
@@ -168,7 +168,7 @@ START_TEST(streams_that_are_merged_are_there)
     ck_assert_int_eq(uva_stream_merge(f.stream, others, 1, NULL), 0);
     add_transform(f.stream, true);
     read_stats(f.stream);
-    stages_are("from_arrays>1 map>6 from_arrays>3 map>5 from_arrays>5 "
+    stages_are("arrays>1 map>6 arrays>3 map>5 arrays>5 "
                "concat>6 merge>7 transform>-1");
     fixture_release(&f);
     fixture_close(&f);
@@ -185,7 +185,7 @@ START_TEST(a_merge_has_its_inputs_counts)
     ck_assert_int_eq(uva_stream_merge(f.stream, &other, 1, NULL), 0);
     run_merged();
     read_stats(f.stream);
-    stages_are("from_arrays>2 from_arrays>2 merge>-1");
+    stages_are("arrays>2 arrays>2 merge>-1");
     ck_assert_int_eq(stages[0].batches, 1);
     ck_assert_int_eq(stages[1].batches, 2);
     ck_assert_int_gt(stages[0].bytes, 0);
@@ -480,7 +480,7 @@ START_TEST(behind_an_event_it_waits_for_the_device)
         (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
         read_stats(f.stream);
     } while (stages[1].waiting != UVA_WAITING_DEVICE);
-    stages_are("from_blocking>1 ready>-1");
+    stages_are("device_stream>1 ready>-1");
     soft_event_end(&f.device, 0, 0);
     soft_event_end(&f.device, 1, 0);
     ck_assert_int_eq(fixture_await(&f), 0);
@@ -618,7 +618,7 @@ START_TEST(a_map_without_a_thread_waits_for_a_worker)
         read_stats(f.stream);
     } while (stages[2].waiting != UVA_WAITING_WORKER);
     ck_assert_int_eq(stages[1].waiting, UVA_WAITING_WORKER);
-    stages_are("from_blocking>1 map>2 parallel>-1");
+    stages_are("arrow_stream>1 map>2 parallel>-1");
     atomic_store(&held, false);
     recording_await_done(&other.got, &f.loop);
     ck_assert_int_eq(fixture_await(&f), 0);
@@ -644,7 +644,7 @@ START_TEST(times_are_measured_where_that_is_asked_for)
     fake_source_open_gate(&f.fake);
     ck_assert_int_eq(fixture_await(&f), 0);
     read_stats(f.stream);
-    stages_are("from_blocking>1 map>2 transform>-1");
+    stages_are("arrow_stream>1 map>2 transform>-1");
     for (size_t i = 0; i < count; i++) {
         ck_assert_int_gt(stages[i].busy_ns, 0);
         ck_assert_int_gt(stages[i].busy_max_ns, 0);
@@ -763,7 +763,7 @@ START_TEST(any_thread_reads_them_while_the_stream_runs)
     add_transform(f.stream, false);
     run_merged();
     read_stats(f.stream);
-    stages_are("from_blocking>1 map>2 parallel>4 from_arrays>4 merge>5 "
+    stages_are("arrow_stream>1 map>2 parallel>4 arrays>4 merge>5 "
                "transform>-1");
     ck_assert_int_eq(stages[1].batches, 3000);
     ck_assert_int_eq(stages[5].batches, 3003);

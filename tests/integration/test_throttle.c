@@ -330,7 +330,7 @@ START_TEST(a_limit_that_passes_names_the_source)
     recording_start(&consumer, stream);
     recording_await_done(&consumer, &loop);
     recording_ended(&consumer, UVA_END_FAILED, ETIMEDOUT,
-                    "from_pusher waits for its source");
+                    "pusher waits for its source");
 }
 END_TEST
 

@@ -174,7 +174,7 @@ START_TEST(the_text_names_the_limit)
     open_pushed(LIMITS[_i].schema, LIMITS[_i].batches);
     limit(&LIMITS[_i].options);
     fixture_start(&f);
-    times_out(LIMITS[_i].what, "from_pusher waits for its source");
+    times_out(LIMITS[_i].what, "pusher waits for its source");
     ck_assert_str_eq(f.got.transcript, LIMITS[_i].transcript);
 }
 END_TEST
@@ -186,7 +186,7 @@ START_TEST(a_second_call_shortens_limits_only)
     limit(&(struct uva_timeout){.first_ms = AT_ONCE, .between_ms = HOUR});
     limit(&(struct uva_timeout){.first_ms = HOUR});
     fixture_start(&f);
-    times_out("(first_ms)", "from_pusher");
+    times_out("(first_ms)", "pusher");
 }
 END_TEST
 
@@ -234,7 +234,7 @@ START_TEST(a_late_schema_does_not_count_with_open_ms)
     loop_settle(&f.loop);
     ck_assert_int_eq(f.got.done, 0);
     set_schema(pusher);
-    times_out("(first_ms)", "from_pusher waits for its source");
+    times_out("(first_ms)", "pusher waits for its source");
     ck_assert_str_eq(f.got.transcript, "schema failed");
 }
 END_TEST
@@ -275,7 +275,7 @@ START_TEST(the_wait_for_the_schema_counts_for_the_first_batch)
     set_schema(pusher);
     recording_await_done(&other.got, &f.loop);
     recording_ended(&other.got, UVA_END_FAILED, ETIMEDOUT, "timeout");
-    times_out(_i == 0 ? "(first_ms)" : "(between_ms)", "from_pusher");
+    times_out(_i == 0 ? "(first_ms)" : "(between_ms)", "pusher");
     ck_assert_ptr_eq(ended_first, &f.got);
     uva_pusher_close(later, NULL, NULL);
 }
@@ -315,7 +315,7 @@ START_TEST(a_consumer_that_is_slow_is_named)
     f.got.appetite = 1;
     limit(&(struct uva_timeout){.between_ms = AT_ONCE, .total_ms = 2});
     fixture_start(&f);
-    times_out("(total_ms)", "from_pusher waits for its consumer");
+    times_out("(total_ms)", "pusher waits for its consumer");
 }
 END_TEST
 
@@ -383,7 +383,7 @@ START_TEST(a_source_above_stages_is_named)
     STAGES[_i](f.stream);
     limit(&(struct uva_timeout){.first_ms = AT_ONCE});
     fixture_start(&f);
-    times_out("(first_ms)", "from_pusher waits for its source");
+    times_out("(first_ms)", "pusher waits for its source");
 }
 END_TEST
 
@@ -431,7 +431,7 @@ START_TEST(a_thread_that_others_have_is_named)
     uva_workers_release(options.workers);
     limit(&(struct uva_timeout){.open_ms = AT_ONCE});
     fixture_start(&f);
-    times_out("(open_ms)", "from_blocking waits for a worker thread");
+    times_out("(open_ms)", "arrow_stream waits for a worker thread");
     end_the_first();
 }
 END_TEST
@@ -441,7 +441,7 @@ START_TEST(a_turn_to_be_opened_is_named)
     open_behind(&(struct uva_runtime_options){.sources_open = 1});
     limit(&(struct uva_timeout){.open_ms = AT_ONCE});
     fixture_start(&f);
-    times_out("(open_ms)", "from_blocking waits for a permit");
+    times_out("(open_ms)", "arrow_stream waits for a permit");
     end_the_first();
 }
 END_TEST
@@ -467,7 +467,7 @@ static bool fails_for_memory(int64_t limit_ms)
     fixture_start(&f);
     loop_until(&f.loop, limit_has_passed, NULL);
     atomic_store(&passed, true);
-    times_out("(between_ms)", "from_blocking waits for ");
+    times_out("(between_ms)", "arrow_stream waits for ");
     return strstr(f.got.outcome.error.message, "waits for memory") != NULL;
 }
 
@@ -525,7 +525,7 @@ START_TEST(the_source_is_interrupted)
     open_gated();
     limit(&(struct uva_timeout){.first_ms = HOUR, .between_ms = AT_ONCE});
     take_until_gate();
-    times_out("(between_ms)", "from_blocking waits for its source");
+    times_out("(between_ms)", "arrow_stream waits for its source");
     await_count(&f.fake.interrupts, 1);
     await_count(&f.fake.released, 1);
 }
@@ -568,7 +568,7 @@ START_TEST(a_source_that_takes_long_is_interrupted)
     f.stream = _i == 0 ? fixture_blocking(&f) : fixture_hook(&f);
     fixture_start(&f);
     times_out("the calls of its source were not done within 1 ms (busy_ms)",
-              "from_blocking waits for its source");
+              "arrow_stream waits for its source");
     await_count(&f.fake.released, 1);
 }
 END_TEST

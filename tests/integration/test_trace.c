@@ -148,7 +148,7 @@ START_TEST(spans_of_a_batch_have_its_ordinal)
                                      *end = event_of(UVA_TRACE_SPAN, "on_batch",
                                                      k);
 
-        ck_assert_str_eq(next->stage_name, "from_blocking");
+        ck_assert_str_eq(next->stage_name, "arrow_stream");
         ck_assert_str_eq(map->stage_name, "map");
         ck_assert_str_eq(end->stage_name, "for_each");
         ck_assert_int_le(next->end_ns, map->at_ns);

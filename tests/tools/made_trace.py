@@ -50,7 +50,7 @@ class Trace:
                  cat="uvarrow", args={"value": 1})
 
     def queued(self, at, batches):
-        name = f"batches in from_blocking (0) of {self.stream}"
+        name = f"batches in arrow_stream (0) of {self.stream}"
         self.events.append(self.event("C", LOOP, at, name=name,
                                       args={"batches": batches}))
 
@@ -63,7 +63,7 @@ class Trace:
     def batch(self, number, at):
         """One batch, which begins at `at`."""
         self.request(at)
-        self.span(READER, at, 60, "get_next", (0, "from_blocking"), number)
+        self.span(READER, at, 60, "get_next", (0, "arrow_stream"), number)
         self.flow("s", READER, at, number + 1)
         self.queued(at + 60, 1)
         self.span(WORKER, at + 60, 30, "map", (1, "map"), number)

@@ -66,14 +66,14 @@ class Summary(Page):
         head, source, stage, consumer = self.rows("#summary table")
         self.assertEqual(head, ["Part", "", "Busy", "Waiting for a worker",
                                 "Starved", "Idle", "Calls", "Longest"])
-        self.assertEqual(source, ["from_blocking", "", "60 %", "0 %", "0 %",
+        self.assertEqual(source, ["arrow_stream", "", "60 %", "0 %", "0 %",
                                   "40 %", "100", "60.00 µs"])
         self.assertEqual(stage, ["map", "", "30 %", "0 %", "60 %", "10 %",
                                  "100", "30.00 µs"])
         self.assertEqual(consumer, ["consumer", "", "10 %", "0 %", "90 %",
                                     "0 %", "100", "10.00 µs"])
         self.assertTrue(self.text(".verdict").startswith(
-            "The time went into from_blocking, which was busy 60 % of it."))
+            "The time went into arrow_stream, which was busy 60 % of it."))
 
     def test_a_wait_for_a_worker_counts_for_its_stage(self):
         trace = made(10)
@@ -107,7 +107,7 @@ class Summary(Page):
     def test_calls_are_counted_by_function(self):
         self.show(made(100))
         self.assertEqual(self.rows("#functions table")[1:], [
-            ["get_next", "from_blocking", "100", "6.000 ms", "60.00 µs",
+            ["get_next", "arrow_stream", "100", "6.000 ms", "60.00 µs",
              "60.00 µs", "1"],
             ["map", "map", "100", "3.000 ms", "30.00 µs", "30.00 µs", "1"],
             ["on_batch", "consumer", "100", "1.000 ms", "10.00 µs",
@@ -141,7 +141,7 @@ class Lanes(Page):
 
     def test_the_longest_span_is_selected_first(self):
         self.assertEqual(
-            self.detail(), "get_next of from_blocking, flights #1, "
+            self.detail(), "get_next of arrow_stream, flights #1, "
             "batch 0: 60.00 µs, from 0 ns on, on uva-b0 (8)")
 
     def test_a_batch_is_followed_over_its_threads(self):

@@ -70,7 +70,7 @@ static void report(struct uva__rt *rt)
     rt->trace.event(rt->trace.ctx,
                     &(struct uva_trace_event){.kind = UVA_TRACE_INSTANT,
                                               .name = "cancel",
-                                              .stage_name = "from_arrays"});
+                                              .stage_name = "arrays"});
 }
 
 START_TEST(the_environment_names_a_file)

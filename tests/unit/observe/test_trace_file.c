@@ -160,16 +160,20 @@ static int count(const char *what)
     return found;
 }
 
+/* The name of the stage is not kept by the event. */
 static void report(int64_t ordinal)
 {
+    char source[] = "source";
+
     trace.event(trace.ctx, &(struct uva_trace_event){.kind = UVA_TRACE_SPAN,
                                                      .name = "get_next",
-                                                     .stage_name = "source",
+                                                     .stage_name = source,
                                                      .stream = "flights",
                                                      .stream_id = 1,
                                                      .ordinal = ordinal,
                                                      .at_ns = 1000,
                                                      .end_ns = 2000});
+    memset(source, 'x', sizeof(source) - 1);
 }
 
 static void open_file(void)
@@ -193,6 +197,7 @@ START_TEST(a_release_writes_what_was_reported)
     report(5);
     uva__trace_file_release(&trace);
     ck_assert_int_eq(count("\"stream\":\"flights #1\""), 1);
+    ck_assert_int_eq(count("\"in\":\"source\""), 1);
     ck_assert_int_eq(count("\"batch\":5"), 1);
 }
 END_TEST

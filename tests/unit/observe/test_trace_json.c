@@ -41,12 +41,12 @@ record_of(enum uva_trace_kind kind, const char *name, int64_t at, int64_t end)
 {
     return (struct uva__trace_record){.event = {.kind = kind,
                                                 .name = name,
-                                                .stage_name = "source",
                                                 .stream_id = 3,
                                                 .ordinal = -1,
                                                 .at_ns = at,
                                                 .end_ns = end},
-                                      .thread = GONE};
+                                      .thread = GONE,
+                                      .stage = "source"};
 }
 
 static void put(struct uva__trace_record record)
@@ -258,8 +258,8 @@ START_TEST(a_name_is_cut_between_characters)
     put(record);
     ck_assert_ptr_nonnull(strstr(text(), "aaa? #3\""));
     memset(record.stream, 0, sizeof(record.stream));
-    record.event.stage_name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-                              "aaaaaaaaaaaaaaaa\xC3\xA4"; /* 63, and two */
+    memset(record.stage, 'a', sizeof(record.stage) - 2);
+    record.stage[30] = '\xC3';
     put(record);
     ck_assert_ptr_nonnull(strstr(text(), "aaa?\"}}"));
 }
@@ -401,7 +401,8 @@ START_TEST(one_event_needs_less_than_what_is_left_when_it_is_full)
 
     memset(record.stream, '"',
            sizeof(record.stream) - 1); /* two bytes for each */
-    record.event.stage_name = record.event.name =
+    memset(record.stage, '"', sizeof(record.stage) - 1);
+    record.event.name =
         "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""
         "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""
         "\"";
