@@ -63,6 +63,10 @@ struct uva_arrow_source {
      * data that both use needs synchronisation. No other function is called
      * before both have returned. */
     void (*interrupt)(void *ctx) UVA_0;
+    /* gives the rows and the bytes of the whole stream, as far as they are
+     * known, for the statistics; both are 0 before. NULL: unknown. Called once,
+     * after get_schema, on its thread */
+    void (*expect)(void *ctx, int64_t *rows, int64_t *bytes) UVA_0;
     /* the last call, after the stream was released. May be NULL. Frees the
      * objects that must outlive the stream: a statement, a connection. */
     void (*free_ctx)(void *ctx) UVA_0;
@@ -100,7 +104,7 @@ struct uva_arrow_source {
     bool frees_late UVA_0; /* the end of the stream does not wait for free_ctx,
                               which may take long: it may come after the
                               outcome. The permit is held until then */
-    void *reserved[1] UVA_0;
+    void *reserved[4] UVA_0;
 };
 
 /** Creates a stream that reads `source`, one call at a time, and reads ahead as
@@ -152,6 +156,8 @@ struct uva_task_source {
      * cancelled. NULL: not possible. Called on a worker while next runs, or
      * just before or after it, and again until next returns. */
     void (*interrupt)(void *ctx) UVA_0;
+    /* as in struct uva_arrow_source; called after schema */
+    void (*expect)(void *ctx, int64_t *rows, int64_t *bytes) UVA_0;
     /* the last call, on any thread. May be NULL. */
     void (*free_ctx)(void *ctx) UVA_0;
     void *ctx UVA_0; /* owns, through free_ctx */
@@ -163,7 +169,7 @@ struct uva_task_source {
      * count. NULL: that is not known, and only its batches limit a window.
      * Called on the same worker as next, which it follows. */
     int64_t (*size)(void *ctx, const void *item) UVA_0;
-    void *reserved[3] UVA_0;
+    void *reserved[4] UVA_0;
 };
 
 /** Creates a stream of tasks, for parallel decoding in order (see
@@ -210,7 +216,7 @@ struct uva_async_source {
      * cancel may run beside it; free_ctx is not called before all of them have
      * returned. */
     void (*interrupt)(void *ctx) UVA_0;
-    void *reserved[3] UVA_0;
+    void *reserved[4] UVA_0;
 };
 
 /** Creates a stream of the batches that a foreign producer sends, and tolerates

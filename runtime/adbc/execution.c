@@ -87,6 +87,8 @@ static int result_get_schema(struct ArrowArrayStream *self,
 
     if (code != 0)
         return result_fail(e, code);
+    if (out->n_children == 0)
+        e->rows = 0; /* it changes rows, and has none */
     if (e->ops->look != NULL)
         e->ops->look(e, out);
     return 0;
@@ -170,6 +172,7 @@ int uva__statement_run(struct uva__execution *e, int64_t *rows)
     const AdbcStatusCode status = driver->StatementExecuteQuery(
         &e->statement, e->is_update ? NULL : &e->result, rows, &error);
 
+    e->rows = *rows;
     return uva__adbc_failure_take(&e->failure, "the query fails", status,
                                   &error, driver);
 }
@@ -305,6 +308,14 @@ static const char *execution_metadata(void *ctx, int code)
     return e->is_described ? e->described : NULL;
 }
 
+static void execution_expect(void *ctx, int64_t *rows, int64_t *bytes)
+{
+    const struct uva__execution *e = ctx;
+
+    (void)bytes;
+    *rows = e->rows;
+}
+
 static void execution_free(void *ctx)
 {
     struct uva__execution *e = ctx;
@@ -329,6 +340,7 @@ struct uva_stream *uva__execution_stream(struct uva__execution *e,
         &(struct uva_arrow_source){.open = execution_open,
                                    .interrupt = execution_interrupt,
                                    .metadata = execution_metadata,
+                                   .expect = execution_expect,
                                    .free_ctx = execution_free,
                                    .frees_late = e->ops->settle != NULL,
                                    .ctx = e,

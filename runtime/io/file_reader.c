@@ -25,6 +25,10 @@
 
 enum { TRAILER = 10, MAGIC = 6, FIRST_PLACE = 8 };
 
+/* The rows of a file are counted before it is read, from the heads of its
+ * batches, if there are not too many, and none is too large. */
+enum { HEADS_COUNTED = 1024, HEAD_ROOM = 1 << 16 };
+
 struct file_reader {
     int fd;      /* owns */
     int wake[2]; /* owns: a pipe, readable after a cancel; or -1, -1 */
@@ -253,7 +257,68 @@ static int file_next_place(struct file_reader *r, struct uva__ipc_item **item,
     return code;
 }
 
+/* Reads the rows of a batch from its head, which is read into `to`, of
+ * HEAD_ROOM bytes. Returns 0; a code if it cannot tell. */
+static int file_count_place(const struct file_reader *r,
+                            const struct uva__ipc_place *place, uint8_t *to,
+                            int64_t *rows)
+{
+    const size_t size = (size_t)place->head_size;
+    struct uva_error unread;
+    struct uva__ipc_parts parts;
+    struct uva__ipc_head head;
+    size_t prefix;
+    int code;
+
+    if (place->offset < FIRST_PLACE || place->head_size < FIRST_PLACE ||
+        place->head_size > HEAD_ROOM || place->offset > r->size ||
+        place->head_size > r->size - place->offset)
+        return EPROTO;
+    code = file_read_at(r, place->offset, to, size, &unread);
+    if (code != 0)
+        return code;
+    prefix = uva__table_load(to, 4) == UINT32_MAX ? 8 : 4;
+    code = uva__ipc_head_read(to + prefix, size - prefix, &head, &unread);
+    if (code == 0)
+        code = head.what != UVA__IPC_BATCH
+                   ? EPROTO
+                   : uva__ipc_parts_read(&head.header, &parts, &unread);
+    if (code == 0)
+        *rows = parts.length;
+    return code;
+}
+
+/* Returns the rows of all batches; 0: not known. */
+static int64_t file_count(const struct file_reader *r)
+{
+    const size_t count = r->places.batches.count;
+    int64_t rows = 0, of_one = 0;
+    uint8_t *head = count <= HEADS_COUNTED ? malloc(HEAD_ROOM) : NULL;
+
+    for (size_t i = 0; head != NULL && i < count; i++) {
+        const struct uva__ipc_place place =
+            uva__ipc_place_read(&r->places.batches, i);
+
+        if (file_count_place(r, &place, head, &of_one) != 0 ||
+            of_one > INT64_MAX - rows) {
+            rows = 0;
+            break;
+        }
+        rows += of_one;
+    }
+    free(head);
+    return rows;
+}
+
 /* ---- the source --------------------------------------------------------- */
+
+static void file_expect(void *ctx, int64_t *rows, int64_t *bytes)
+{
+    const struct file_reader *r = ctx;
+
+    *bytes = r->size;
+    *rows = r->footer != NULL ? file_count(r) : 0;
+}
 
 /* Reads the schema from the first message. */
 static int file_begin_stream(struct file_reader *r, struct uva_error *error)
@@ -432,6 +497,7 @@ struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime, int fd,
                                      .extract = file_extract,
                                      .interrupt = file_interrupt,
                                      .size = file_size,
+                                     .expect = file_expect,
                                      .name = "file",
                                      .free_ctx = file_free};
     struct file_reader *r = NULL;

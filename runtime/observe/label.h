@@ -49,6 +49,8 @@ struct uva__meter_shared {
     struct uva__counter rows;
     struct uva__counter bytes;
     struct uva__counter wakeups;
+    struct uva__counter rows_expected; /* of a source, written once */
+    struct uva__counter bytes_expected;
 };
 
 /* Times, in ns. The first two are written by the loop thread alone. */
@@ -159,6 +161,15 @@ static inline void uva__meter_hold(struct uva__meter *meter, int64_t batches,
     uva__counter_set(&loop->queued_bytes, bytes);
     if (bytes > uva__counter_get(&loop->queued_bytes_max))
         uva__counter_set(&loop->queued_bytes_max, bytes);
+}
+
+/* The source will give so many rows and bytes in all; 0 or less: unknown.
+ * Thread: the one that reads it, once. */
+static inline void uva__meter_expect(struct uva__meter *meter, int64_t rows,
+                                     int64_t bytes)
+{
+    uva__counter_set(&meter->shared.rows_expected, rows > 0 ? rows : 0);
+    uva__counter_set(&meter->shared.bytes_expected, bytes > 0 ? bytes : 0);
 }
 
 /* The stage is over, and empty. Thread: the last that uses it. */

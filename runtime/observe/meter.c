@@ -221,6 +221,8 @@ void uva__meter_read(const struct uva__meter *meter,
         .bytes = uva__small_counter_get(&meter->sized) != 0
                      ? counter_sum(&loop->bytes, &shared->bytes)
                      : -1,
+        .rows_expected = uva__counter_get(&shared->rows_expected),
+        .bytes_expected = uva__counter_get(&shared->bytes_expected),
         .dropped = uva__counter_get(&loop->dropped),
         .queued = uva__counter_get(&loop->queued),
         .queued_bytes = uva__counter_get(&loop->queued_bytes),

@@ -214,12 +214,22 @@ static const char *blocking_metadata(struct uva__reader *reader, int code)
                : NULL;
 }
 
+static void blocking_expect(struct uva__reader *reader, int64_t *rows,
+                            int64_t *bytes)
+{
+    struct given *g = given_of(reader);
+
+    if (g->options.expect != NULL)
+        g->options.expect(g->options.ctx, rows, bytes);
+}
+
 static const struct uva__reader_ops blocking_ops = {
     .call = "get_next",
     .needed = blocking_needed,
     .open = blocking_open,
     .next = blocking_next,
     .metadata = blocking_metadata,
+    .expect = blocking_expect,
     .end = blocking_end,
     .close = blocking_close,
     .interrupt = blocking_interrupt,

@@ -79,6 +79,15 @@ static int items_next(struct uva__reader *reader, struct uva__read *out,
     return uva__error_positive(code);
 }
 
+static void items_expect(struct uva__reader *reader, int64_t *rows,
+                         int64_t *bytes)
+{
+    const struct uva_task_source *source = &items_of(reader)->source;
+
+    if (source->expect != NULL)
+        source->expect(source->ctx, rows, bytes);
+}
+
 static void items_close(struct uva__reader *reader)
 {
     (void)reader; /* the ctx is in use while tasks are not extracted */
@@ -103,6 +112,7 @@ static const struct uva__reader_ops items_ops = {
     .call = "next",
     .open = items_open,
     .next = items_next,
+    .expect = items_expect,
     .close = items_close,
     .interrupt = items_interrupt,
     .free = items_free,

@@ -145,6 +145,16 @@ static int worker_copy_metadata(struct uva__reader *r)
     return 0;
 }
 
+static void worker_expect(struct uva__reader *r)
+{
+    int64_t rows = 0, bytes = 0;
+
+    if (r->ops->expect == NULL)
+        return;
+    r->ops->expect(r, &rows, &bytes);
+    uva__meter_expect(r->source.meter, rows, bytes);
+}
+
 /* Batches are checked against a copy, as the schema itself is given to the
  * loop. */
 static int worker_take_schema(struct uva__reader *r, struct uva_error *error)
@@ -210,6 +220,7 @@ static void worker_open(struct uva__reader *r)
         worker_finish(r, code, &error, NULL);
         return;
     }
+    worker_expect(r);
     uva__reader_credit_state(&r->credit, READER_DESCRIBED, UVA__READER_RUNNING);
     worker_notify(r);
 }

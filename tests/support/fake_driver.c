@@ -538,6 +538,12 @@ static bool is_transaction(const char *sql)
     return false;
 }
 
+static void state_rows(int64_t *rows)
+{
+    if (fake_driver.stated != 0 && rows != NULL)
+        *rows = fake_driver.stated;
+}
+
 static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
                                         struct ArrowArrayStream *out,
                                         int64_t *rows, struct AdbcError *error)
@@ -549,6 +555,7 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
     atomic_store(&s->cancelled, false); /* as real drivers do */
     if (!s->has_sql)
         return fault(error, ADBC_STATUS_INVALID_STATE, "no query is set");
+    state_rows(rows);
     if (strncmp(s->sql, "execute ", 8) == 0)
         return happen(s, s->sql + 8, error);
     if (is_transaction(s->sql))

@@ -56,6 +56,7 @@ struct fake_driver {
     bool is_static;           /* partitions and schemas are not released */
     bool is_simple;           /* has no partitions and no catalog */
     int row_code;             /* the code of a stream that fails; 0: EIO */
+    int64_t stated;           /* rows that it says an execute has; 0: silent */
     bool no_database;         /* DatabaseNew fails */
     bool no_connection;       /* ConnectionNew fails */
     bool cancels_connections; /* only those can be cancelled */

@@ -683,7 +683,8 @@ static const char *waiting_name(enum uva_waiting waiting)
     return names[waiting];
 }
 
-/* _stats() -> [(name, waiting, batches, rows, queued, dropped, next)] */
+/* _stats() -> [(name, waiting, batches, rows, queued, dropped, next,
+ *               rows_expected, bytes_expected)] */
 static PyObject *stream_stats(PyObject *object, PyObject *unused)
 {
     Stream *self = (Stream *)object;
@@ -699,9 +700,10 @@ static PyObject *stream_stats(PyObject *object, PyObject *unused)
     for (size_t i = 0; list != NULL && i < count && i < 32; i++) {
         const struct uva_stage_stats *s = &stages[i];
         PyObject *row = Py_BuildValue(
-            "ssLLLLi", s->name, waiting_name(s->waiting), (long long)s->batches,
-            (long long)s->rows, (long long)s->queued, (long long)s->dropped,
-            (int)s->next);
+            "ssLLLLiLL", s->name, waiting_name(s->waiting),
+            (long long)s->batches, (long long)s->rows, (long long)s->queued,
+            (long long)s->dropped, (int)s->next, (long long)s->rows_expected,
+            (long long)s->bytes_expected);
 
         if (row == NULL || PyList_Append(list, row) != 0)
             Py_CLEAR(list);

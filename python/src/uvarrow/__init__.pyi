@@ -106,6 +106,8 @@ class StageStats(NamedTuple):
     queued: int
     dropped: int
     next: int
+    rows_expected: int
+    bytes_expected: int
 
 class Stream:
     def __aiter__(self) -> Self: ...

@@ -19,7 +19,9 @@ _FEED = 8
 
 
 class StageStats(NamedTuple):
-    """The progress of one stage of a stream."""
+    """The progress of one stage of a stream. `rows_expected` and
+    `bytes_expected` are what a source will give in all, 0 where that is not
+    known."""
 
     name: str
     waiting: str
@@ -28,6 +30,8 @@ class StageStats(NamedTuple):
     queued: int
     dropped: int
     next: int
+    rows_expected: int
+    bytes_expected: int
 
 
 class Stream(_core.Stream):

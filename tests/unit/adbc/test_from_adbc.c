@@ -102,6 +102,25 @@ START_TEST(an_update_has_no_rows_and_a_number)
 }
 END_TEST
 
+/* Of a result with columns, they are its rows. */
+START_TEST(the_rows_that_a_driver_states_are_expected)
+{
+    static const char *const sql[] = {"rows 5", "rows 5", "update 12"};
+    struct uva_stage_stats stage;
+    size_t count = 1;
+
+    fake_driver.stated = _i == 1 ? 0 : 5;
+    open_query(sql[_i]);
+    recording_start(&f.got, stream);
+    (void)fixture_await(&f);
+    ck_assert_int_eq(uva_stream_get_stats(stream, &stage, &count), 0);
+    ck_assert_str_eq(stage.name, "statement");
+    ck_assert_int_eq(stage.rows_expected, _i == 0 ? 5 : 0);
+    ck_assert_int_eq(stage.bytes_expected, 0);
+    uva_stream_release(stream);
+}
+END_TEST
+
 START_TEST(without_a_start_the_statement_is_released)
 {
     open_query("rows 1");
@@ -367,6 +386,7 @@ int main(void)
 
     tcase_add_test(tc, rows_arrive);
     tcase_add_test(tc, an_update_has_no_rows_and_a_number);
+    tcase_add_loop_test(tc, the_rows_that_a_driver_states_are_expected, 0, 3);
     tcase_add_test(tc, without_a_start_the_statement_is_released);
     tcase_add_test(tc, the_status_of_a_stream_that_fails_makes_its_code);
     tcase_add_test(tc, an_old_driver_fails_with_a_vendor_code);
