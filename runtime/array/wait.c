@@ -117,7 +117,7 @@ static void wait_track(struct array_wait *wait)
     uva__loop_keep(wait->rt, &wait->loop.keeps_loop);
     wait->loop.object.abort = wait_abort;
     wait->loop.timer.fire = wait_expire;
-    if (wait->watch != NULL && wait->timeout_ms >= 0)
+    if (wait->watch != NULL && wait->timeout_ms != UVA_FOREVER)
         uva__timer_start(wait->rt, &wait->loop.timer, wait->timeout_ms);
     uva__loop_track(wait->rt, &wait->loop.object);
 }
@@ -183,7 +183,7 @@ int uva_array_wait(struct uva_runtime *runtime, struct ArrowDeviceArray *array,
     int code;
 
     if (rt == NULL || array == NULL || array->array.release == NULL ||
-        fn == NULL || timeout_ms < UVA_FOREVER)
+        fn == NULL || timeout_ms < 0)
         return EINVAL;
     if (!uva__rt_is_alive(rt))
         return EPERM;

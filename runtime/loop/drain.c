@@ -46,7 +46,7 @@ static void drain_limit(struct uva_runtime *runtime)
         return;
     if (deadline_ms == 0)
         drain_time_out(runtime);
-    else if (deadline_ms > 0)
+    else if (deadline_ms != UVA_FOREVER)
         uva__timer_start_sooner(runtime->rt, &runtime->drain.timer,
                                 deadline_ms);
 }
@@ -121,7 +121,7 @@ int uva_runtime_drain(struct uva_runtime *runtime, int64_t deadline_ms,
     struct uva__rt *rt;
     int code;
 
-    if (runtime == NULL || deadline_ms < UVA_FOREVER)
+    if (runtime == NULL || deadline_ms < 0)
         return EINVAL;
     rt = runtime->rt;
     if (!uva__rt_is_alive(rt))

@@ -379,13 +379,6 @@ void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object)
 
 /* ---- closing ------------------------------------------------------------ */
 
-static int64_t grace_shorter(int64_t a, int64_t b)
-{
-    if (a == UVA_FOREVER || b == UVA_FOREVER)
-        return a == UVA_FOREVER ? b : a;
-    return a < b ? a : b;
-}
-
 int uva__close_request_set(struct uva__close_request *request, int64_t grace_ms,
                            uva_call_fn *fn, void *ctx)
 {
@@ -393,7 +386,8 @@ int uva__close_request_set(struct uva__close_request *request, int64_t grace_ms,
 
     uva__lock_take(&request->lock);
     if (request->requested) {
-        request->grace_ms = grace_shorter(request->grace_ms, grace_ms);
+        if (request->grace_ms > grace_ms)
+            request->grace_ms = grace_ms;
         code = EALREADY;
     } else {
         request->requested = true;
@@ -449,7 +443,7 @@ static bool closer_on_wakeup(struct uva__wakeup *wakeup)
         return false;
     if (grace_ms == 0)
         close_abort(runtime);
-    else if (grace_ms > 0)
+    else if (grace_ms != UVA_FOREVER)
         uva__timer_start_sooner(runtime->rt, &runtime->grace, grace_ms);
     return false;
 }

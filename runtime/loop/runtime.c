@@ -379,7 +379,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     struct uva__rt *rt;
     int code;
 
-    if (runtime == NULL || grace_ms < UVA_FOREVER)
+    if (runtime == NULL || grace_ms < 0)
         return EINVAL;
     rt = runtime->rt;
     if (!uva__rt_is_alive(rt))

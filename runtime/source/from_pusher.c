@@ -162,7 +162,7 @@ static int pusher_push(struct uva_pusher *pusher,
 
     if (code != 0)
         return code;
-    if (timeout_ms < UVA_FOREVER)
+    if (timeout_ms < 0)
         return EINVAL;
     if (timeout_ms != 0 && uva__rt_must_not_wait(pusher->source.rt))
         return EDEADLK;

@@ -84,8 +84,8 @@ static int64_t push_limit(struct push *push)
 {
     uint64_t now;
 
-    if (push->timeout_ms <= 0 || push->timeout_ms > INT64_MAX / 2 / NS_PER_MS)
-        return push->timeout_ms <= 0 ? push->timeout_ms : UVA_FOREVER;
+    if (push->timeout_ms == 0 || push->timeout_ms > INT64_MAX / 2 / NS_PER_MS)
+        return push->timeout_ms == 0 ? 0 : -1;
     now = uva__clock_ns();
     if (push->until_ns == 0)
         push->until_ns = now + (uint64_t)(push->timeout_ms * NS_PER_MS);

@@ -238,7 +238,7 @@ START_TEST(an_array_that_is_no_good_is_refused)
     array.array.n_buffers = 1;
     ck_assert_int_eq(uva_pusher_push(p.pusher, &array, NULL, 0), EINVAL);
     ck_assert(!uva_array_is_live(&array));
-    ck_assert_int_eq(push_batch(&p, 1, -2), EINVAL);
+    ck_assert_int_eq(push_batch(&p, 1, -1), EINVAL);
     ck_assert_int_eq(push_batch(&p, 1, 0), 0);
 }
 END_TEST
