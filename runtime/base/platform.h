@@ -44,7 +44,8 @@ void uva__platform_wake_all(_Atomic uint32_t *at);
 /* Starts a thread that runs `run(arg)` and takes no signals, so that they reach
  * the program's own threads. Signals that report a fault of the thread itself
  * (SIGSEGV and the like) stay open: a JVM or a sanitizer needs them delivered.
- * 0, or the code of pthread_create(). Thread: any. */
+ * 0; ENOMEM if the system gives no thread; another code of pthread_create().
+ * Thread: any. */
 UVA_MUST_CHECK int uva__platform_start_thread(pthread_t *thread,
                                               void *(*run)(void *arg),
                                               void *arg);

@@ -38,7 +38,7 @@ int uva__platform_start_thread(pthread_t *thread, void *(*run)(void *arg),
     signals_block(&before);
     code = pthread_create(thread, NULL, run, arg);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code;
+    return code == EAGAIN ? ENOMEM : code;
 }
 
 /* ---- memory -------------------------------------------------------------- */

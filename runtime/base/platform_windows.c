@@ -67,7 +67,9 @@ void uva__platform_wake_all(_Atomic uint32_t *at)
 int uva__platform_start_thread(pthread_t *thread, void *(*run)(void *arg),
                                void *arg)
 {
-    return pthread_create(thread, NULL, run, arg);
+    const int code = pthread_create(thread, NULL, run, arg);
+
+    return code == EAGAIN ? ENOMEM : code;
 }
 
 void uva__platform_name_thread(const char *name)

@@ -300,7 +300,7 @@ int uva__device_thread_start(struct uva__device_thread *device_thread)
     else if (!device_thread->locked.started &&
              device_thread_create(&device_thread->locked.thread,
                                   device_thread) != 0)
-        code = EAGAIN;
+        code = ENOMEM;
     device_thread->locked.started |= code == 0;
     uva__lock_drop(&device_thread->locked.lock);
     return code;

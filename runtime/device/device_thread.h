@@ -64,7 +64,7 @@ struct uva__device_thread {
     struct uva__list items; /* the items; only the thread uses it */
 };
 
-/* Starts the thread unless it runs. 0; EAGAIN if the system creates no thread;
+/* Starts the thread unless it runs. 0; ENOMEM if the system creates no thread;
  * ESHUTDOWN once it was ended. Thread: any. */
 UVA_MUST_CHECK int
 uva__device_thread_start(struct uva__device_thread *device_thread);

@@ -529,7 +529,7 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
     code = uva__device_thread_start(&devices->device_thread);
     if (code != 0)
         return uva_error_set(error, code,
-                             code == EAGAIN ? "the system gives no thread"
+                             code == ENOMEM ? "the system gives no thread"
                                             : "the workers are gone");
     return load_await(devices, backend, error);
 }

@@ -211,8 +211,8 @@ UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
 
 /* Has the device thread load the table of a type, and waits for that: tens of
  * milliseconds, the first time. Starts the device thread. 0, or why it failed;
- * ENOTSUP for a type without a table, EAGAIN, ESHUTDOWN; EDEADLK from inside
- * that very load. Thread: any. */
+ * ENOTSUP for a type without a table; ENOMEM without a thread; ESHUTDOWN;
+ * EDEADLK from inside that very load. Thread: any. */
 UVA_MUST_CHECK int uva__devices_load(struct uva__devices *devices,
                                      ArrowDeviceType device_type,
                                      struct uva_error *error);

@@ -119,8 +119,8 @@ void uva__jobs_fini(struct uva__jobs *jobs);
 
 /* Makes sure that jobs of `lane` will be run: starts its first thread if it has
  * none, and keeps one thread until uva__jobs_fini(), even without work. Without
- * effect with an executor. 0; EAGAIN if the system creates no thread, ENOMEM:
- * try again or give up. Thread: any. */
+ * effect with an executor. 0; ENOMEM without memory or a thread: try again or
+ * give up. Thread: any. */
 UVA_MUST_CHECK int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane);
 
 /* Submits `job` to `lane`, for which uva__lane_ensure() has returned 0 before.
@@ -178,7 +178,7 @@ bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,
 /* Makes sure that one uncapped thread exists and is free, for a later
  * uva__lane_run_uncapped() that must not fail, and keeps it until
  * uva__jobs_fini(), even without work. The thread is our own, also with an
- * executor. 0; EAGAIN, ENOMEM. Thread: any. */
+ * executor. 0; ENOMEM. Thread: any. */
 UVA_MUST_CHECK int uva__lane_ensure_uncapped(struct uva__jobs *jobs);
 
 /* Runs `job` on an uncapped thread at once, whatever else runs. Starts a thread

@@ -489,7 +489,7 @@ static int worker_create(struct uva_workers *workers, int lane)
     if (code == 0)
         return 0;
     uva__memory_free(&workers->allocator, worker, sizeof(*worker));
-    return EAGAIN;
+    return code;
 }
 
 /* The thread counts from its reservation, so it may well have exited before

@@ -142,8 +142,8 @@ void uva__pool_class_publish_locked(struct uva_workers *workers, int lane);
 /* Counts a thread that the caller will start at once. Thread: any. */
 void uva__pool_class_reserve_locked(struct uva_workers *workers, int lane);
 
-/* Starts the thread that was reserved. 0; ENOMEM; EAGAIN if the system creates
- * no thread: then jobs wait for existing threads. Thread: any. */
+/* Starts the thread that was reserved. 0; ENOMEM without memory or a
+ * thread: then jobs wait for existing threads. Thread: any. */
 int uva__pool_class_start(struct uva_workers *workers, int lane);
 
 /* Wakes all sleeping threads of a lane, to check whether they may exit.

@@ -94,7 +94,7 @@ static int threads_try(struct trial *trials, size_t count)
     while (tried > 0)
         trial_end(&trials[--tried]);
     (void)pthread_attr_destroy(&how);
-    return code;
+    return code == EAGAIN ? ENOMEM : code;
 }
 
 static void nothing_do(uv_work_t *work)

@@ -11,7 +11,7 @@
 
 /* Has libuv start them, if that was not done in this process, after as many
  * threads were tried. 0: requests to libuv's threads do not end the process.
- * Otherwise EAGAIN, ENOMEM or a code of the system, and libuv was not asked.
+ * Otherwise ENOMEM or a code of the system, and libuv was not asked.
  * Other threads that begin meanwhile may take the tried resources. Thread:
  * loop. */
 UVA_MUST_CHECK int uva__loop_threads_start(uv_loop_t *loop);

@@ -302,7 +302,7 @@ int uva__rt_on_quiet(struct uva__rt *rt, void (*fn)(void *ctx), void *ctx)
     rt->quiet.fn = NULL; /* so that it can be tried again */
     uva__lock_drop(&rt->quiet.lock);
     uva__rt_unhold(rt);
-    return EAGAIN;
+    return ENOMEM;
 }
 
 struct uva__rt_data *

@@ -151,7 +151,7 @@ void uva__rt_unhold(struct uva__rt *rt);
 
 /* Registers `fn`, to be called once after the last release; on a new thread if
  * that was before. The caller has a hold. 0; EBUSY if one was registered;
- * EAGAIN if the system creates no thread. Thread: any. */
+ * ENOMEM if the system creates no thread. Thread: any. */
 UVA_MUST_CHECK int uva__rt_on_quiet(struct uva__rt *rt, void (*fn)(void *ctx),
                                     void *ctx);
 

@@ -364,7 +364,8 @@ int uva_runtime_open(struct uv_loop_s *loop,
         uva__rt_retire(rt);
         runtime_give_up(runtime);
         return uva_error_set(error, code, "runtime: cannot use the loop: %s",
-                             strerror(code));
+                             code == ENOMEM ? "no memory or no thread"
+                                            : strerror(code));
     }
     runtime_log_opened(runtime);
     *out = runtime;

@@ -350,7 +350,7 @@ static int stage_add_workers(const struct uva__stage_kind *kind,
     code = uva__rt_ensure_lane(setup->stream->rt, UVA_LANE_COMPUTE);
     return code == 0 ? 0
                      : uva__stream_fail(setup->stream, code,
-                                        "%s: the system gives no thread",
+                                        "%s: no memory or no thread",
                                         kind->source.name);
 }
 

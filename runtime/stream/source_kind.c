@@ -111,11 +111,10 @@ static struct uva__source *source_make(const struct uva__source_kind *kind,
                                     : uva__source_new(&kind->source, setup->rt,
                                                       kind->size + setup->more);
     if (source == NULL)
-        (void)uva_error_set(error, code != 0 ? code : ENOMEM, "%s: %s",
-                            kind->source.name,
-                            code == EAGAIN      ? "the system gives no thread"
-                            : code == ESHUTDOWN ? "the runtime is closing"
-                                                : "no memory for the stream");
+        (void)uva_error_set(
+            error, code != 0 ? code : ENOMEM, "%s: %s", kind->source.name,
+            code == ESHUTDOWN ? "the runtime is closing"
+                              : "no memory or no thread for the stream");
     return source;
 }
 

@@ -272,10 +272,10 @@ START_TEST(a_system_without_threads_is_told_of_and_can_be_asked_again)
     soft_device_batch(&f.device, &f.fake, 0, &array);
     faulty_libc_threads(false);
     ck_assert_int_eq(
-        uva_array_wait(f.loop.runtime, &array, 0, not_called, NULL), EAGAIN);
+        uva_array_wait(f.loop.runtime, &array, 0, not_called, NULL), ENOMEM);
     array.sync_event = NULL;
     ck_assert_int_eq(uva_array_record(f.loop.runtime, &array, NULL, &error),
-                     EAGAIN);
+                     ENOMEM);
     ck_assert_str_eq(error.message, "the system gives no thread");
     ck_assert_int_eq(
         uva_device_get_info(f.loop.runtime, ARROW_DEVICE_EXT_DEV, &info), 0);
@@ -283,7 +283,7 @@ START_TEST(a_system_without_threads_is_told_of_and_can_be_asked_again)
     ck_assert_str_eq(info.library, "the system gives no thread");
     ck_assert_int_eq(_i == 0 ? uva_stream_ready(f.stream, NULL)
                              : uva_stream_transfer(f.stream, &there),
-                     EAGAIN);
+                     ENOMEM);
     uva_array_release(&array);
     array.device_type = ARROW_DEVICE_EXT_DEV;
     array.array.release = lose_release;

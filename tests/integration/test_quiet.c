@@ -340,7 +340,7 @@ START_TEST(quiet_that_is_asked_for_late_comes_on_another_thread)
     close_it();
     await_the_last_reference();
     faulty_libc_threads(false);
-    ck_assert_int_eq(uva_runtime_on_quiet(f.rt, on_quiet, &f), EAGAIN);
+    ck_assert_int_eq(uva_runtime_on_quiet(f.rt, on_quiet, &f), ENOMEM);
     faulty_libc_threads(true);
     ask();
     await_count(&f.quiet, 1);

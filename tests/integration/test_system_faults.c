@@ -264,7 +264,7 @@ static const struct {
     {"eventfd", EMFILE, {1, 1, 1, 2}},
     {"timerfd_create", EMFILE, {0, 0, 1, 1}},
     {"mmap", ENOMEM, {1, 1, 1, 1}},
-    {"pthread_create", EAGAIN, {0, 1, 0, 1}},
+    {"pthread_create", ENOMEM, {0, 1, 0, 1}},
     {"uv_loop_init", EMFILE, {0, 1, 1, 1}},
     {"uv_poll_init", ENOMEM, {1, 1, 2, 2}},
 };

@@ -142,10 +142,9 @@ static int duckdb_status(const char *message, const char *metadata)
 static int errno_status(int code, bool by_driver)
 {
     switch (code) {
-    case ENOMEM:
+    case ENOMEM: /* of memory or threads */
     case ESHUTDOWN:
         return 503;
-    case EAGAIN: /* no thread */
     case EMFILE:
     case ENFILE:
         return by_driver ? 400 : 503;

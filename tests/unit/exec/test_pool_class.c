@@ -24,9 +24,9 @@ START_TEST(a_builder_is_delivered_when_there_is_no_thread)
 
     lane_open(&lanes, NULL);
     lane_threads_run_out(true);
-    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_COMPUTE), EAGAIN);
-    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), EAGAIN);
-    ck_assert_int_eq(uva__lane_ensure_uncapped(&lanes.jobs), EAGAIN);
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_COMPUTE), ENOMEM);
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), ENOMEM);
+    ck_assert_int_eq(uva__lane_ensure_uncapped(&lanes.jobs), ENOMEM);
     lane_threads_run_out(false);
     ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 0);
     ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), 0);

@@ -163,7 +163,7 @@ START_TEST(an_ensured_lane_has_a_thread_that_is_not_written_off)
     give_up(&stuck, LONG_AGO);
     lane_threads_run_out(true);
     queue(&next); /* writes the thread off, and finds no other */
-    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), EAGAIN);
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), ENOMEM);
     lane_threads_run_out(false);
     ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), 0);
     lane_take(&lanes.done);
