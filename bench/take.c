@@ -20,7 +20,6 @@ struct site {
     struct uva_workers *workers;
     struct uva_runtime *runtime;
     enum place place;
-    bool closed;
 };
 
 struct run {
@@ -36,21 +35,19 @@ struct run {
 
 static void site_open(struct site *site, enum place place)
 {
-    struct uva_runtime_options options = {.check = -1,
-                                          .no_thread = place == BY_TURNS};
+    struct uva_runtime_options options = {.check = -1};
     uv_loop_t *loop = place == ON_LOOP ? &site->loop : NULL;
 
     *site = (struct site){.place = place};
     bench_check(uv_loop_init(&site->loop) == 0, "loop");
     bench_check(uva_workers_new(NULL, &site->workers, NULL) == 0, "workers");
     options.workers = site->workers;
-    bench_check(uva_runtime_open(loop, &options, &site->runtime, NULL) == 0,
-                "runtime");
-}
-
-static void site_on_closed(void *ctx)
-{
-    ((struct site *)ctx)->closed = true;
+    bench_check(
+        (place == BY_TURNS
+             ? uva_runtime_open_turned(NULL, NULL, &options, &site->runtime,
+                                       NULL)
+             : uva_runtime_open(loop, &options, &site->runtime, NULL)) == 0,
+        "runtime");
 }
 
 /* Waits for work, and does it. */
@@ -64,14 +61,11 @@ static void site_turn(struct site *site)
 
 static void site_close(struct site *site)
 {
-    if (site->place == ON_THREAD) {
-        bench_check(uva_runtime_join(site->runtime) == 0, "join");
+    if (site->place == ON_LOOP) {
+        (void)uva_runtime_close(site->runtime, 0, NULL, NULL);
+        (void)uv_run(&site->loop, UV_RUN_DEFAULT);
     } else {
-        (void)uva_runtime_close(site->runtime, 0, site_on_closed, site);
-        if (site->place == ON_LOOP)
-            (void)uv_run(&site->loop, UV_RUN_DEFAULT);
-        while (!site->closed)
-            site_turn(site);
+        bench_check(uva_runtime_join(site->runtime, UVA_FOREVER) == 0, "join");
     }
     bench_check(uv_loop_close(&site->loop) == 0, "loop not empty");
     uva_workers_release(site->workers);

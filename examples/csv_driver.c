@@ -121,7 +121,7 @@ int main(int argc, char **argv)
     code = uva_runtime_open(NULL, NULL, &rt, &error);
     if (code == 0) {
         code = csv_execute_async(rt, argv[1], argv[2], &user.handler, &error);
-        uva_runtime_join(rt); /* until all streams have ended */
+        uva_runtime_join(rt, UVA_FOREVER); /* until all streams have ended */
     }
     if (code != 0)
         fprintf(stderr, "%s\n", error.message);

@@ -157,8 +157,7 @@ int main(void)
     int64_t next = 0;
     struct uva_stream *s;
 
-    if (uva_runtime_open(NULL, &(struct uva_runtime_options){.no_thread = true},
-                         &app.rt, NULL) != 0)
+    if (uva_runtime_open_turned(NULL, NULL, NULL, &app.rt, NULL) != 0)
         return 1;
     s = uva_stream_from_tasks(
         app.rt, &(struct uva_task_source){.schema = count_schema,

@@ -70,8 +70,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s DRIVER URI SQL\n", argv[0]);
         return 2;
     }
-    if (uva_runtime_open(NULL, &(struct uva_runtime_options){.no_thread = true},
-                         &app.rt, NULL) != 0)
+    if (uva_runtime_open_turned(NULL, NULL, NULL, &app.rt, NULL) != 0)
         return 1;
     app.main = g_main_loop_new(NULL, FALSE);
     g_unix_fd_add(uva_runtime_fd(app.rt), G_IO_IN, turn, app.rt);

@@ -80,7 +80,8 @@ int main(int argc, char **argv)
     count_until(&count, atoll(argv[4]));
     uva_stream_cancel(s, 0, "so many rows are enough"); /* from any thread */
     uva_stream_release(s);
-    if (uva_runtime_join(rt) != 0) /* waits for running streams, then closes */
+    if (uva_runtime_join(rt, UVA_FOREVER) !=
+        0) /* waits for running streams, then closes */
         return 1;
     return count.end != UVA_END_COMPLETE && count.end != UVA_END_CANCELLED;
 }

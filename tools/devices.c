@@ -96,7 +96,7 @@ static int devices_run(bool measured)
         code = measure(runtime);
     }
     uva_runtime_close(runtime, 0, NULL, NULL);
-    (void)uva_runtime_join(runtime);
+    (void)uva_runtime_join(runtime, UVA_FOREVER);
     return code == UVA__EXIT_OK ? print_end() : code;
 }
 

@@ -118,8 +118,8 @@ MEMBERS = {
         "http_chunked": SOCKETS, "high_bytes": SOCKETS, "low_bytes": SOCKETS,
         "on_done": SOCKETS, "ctx": SOCKETS},
     "runtime_options": dict.fromkeys(
-        ("name", "workers", "allocator", "log", "check", "no_thread",
-         "turn_batches", "turn_us", "uv_version", "post", "post_ctx",
+        ("name", "workers", "allocator", "log", "check",
+         "turn_batches", "turn_us", "uv_version",
          "memory_bytes", "sources_open", "measure", "trace"), RUNTIME),
     "workers_options": dict.fromkeys(
         ("name", "compute_threads", "blocking_threads", "idle_ms",

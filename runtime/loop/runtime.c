@@ -22,7 +22,7 @@ enum { TURN_BATCHES = 256, TURN_US = 500 };
 
 /* ---- options ------------------------------------------------------------- */
 
-static int options_check(const struct uva_runtime_options *o, bool embedded,
+static int options_check(const struct uva_runtime_options *o,
                          struct uva_error *error)
 {
     if (o->reserved[0] != NULL || o->reserved[1] != NULL)
@@ -45,13 +45,6 @@ static int options_check(const struct uva_runtime_options *o, bool embedded,
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: give both functions of the "
                              "allocator, or leave both NULL");
-    if (embedded && o->no_thread)
-        return uva_error_set(error, EINVAL,
-                             "uva_runtime_options: no_thread is for a runtime "
-                             "without a loop; pass NULL as loop");
-    if (o->post != NULL && !o->no_thread)
-        return uva_error_set(error, EINVAL,
-                             "uva_runtime_options: post needs no_thread");
     return 0;
 }
 
@@ -168,6 +161,14 @@ static void *loop_run(void *ctx)
 
 /* ---- open --------------------------------------------------------------- */
 
+/* What drives a runtime that is being opened. */
+struct host {
+    enum uva__hosting hosting;
+    uv_loop_t *loop;   /* borrows: the user's, or NULL */
+    uva_call_fn *post; /* hosted by posts */
+    void *post_ctx;    /* borrows */
+};
+
 static int clock_attach(struct uva_runtime *runtime)
 {
     int code = uva__timer_fd_open(&runtime->clock_fd);
@@ -253,20 +254,11 @@ static void runtime_give_up(struct uva_runtime *runtime)
     uva__rt_release(rt);
 }
 
-static enum uva__hosting hosting_of(uv_loop_t *loop,
-                                    const struct uva_runtime_options *o)
-{
-    if (loop != NULL)
-        return UVA__HOSTED_BY_LOOP;
-    if (!o->no_thread)
-        return UVA__HOSTED_BY_THREAD;
-    return o->post != NULL ? UVA__HOSTED_BY_POSTS : UVA__HOSTED_BY_TURNS;
-}
-
 static void runtime_on_detached(struct uva_runtime *runtime);
 
-static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
-                       struct uva__rt *rt, struct uva_runtime **out)
+static int runtime_new(const struct host *host,
+                       const struct uva_runtime_options *o, struct uva__rt *rt,
+                       struct uva_runtime **out)
 {
     struct uva_runtime *runtime =
         uva__memory_new(&rt->allocator, sizeof(*runtime));
@@ -280,16 +272,16 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     uva__lane_news_init(runtime);
     runtime->clock_fd.fd = -1;
     runtime->clock_due_ms = UVA__TIMER_FD_NEVER;
-    runtime->hosting = hosting_of(loop, o);
+    runtime->hosting = host->hosting;
     if (o->name != NULL)
         (void)snprintf(runtime->name, sizeof(runtime->name), "%s", o->name);
-    runtime->post = o->post;
-    runtime->post_ctx = o->post_ctx;
+    runtime->post = host->post;
+    runtime->post_ctx = host->post_ctx;
     runtime->turn_batches =
         o->turn_batches != 0 ? o->turn_batches : TURN_BATCHES;
     runtime->turn_ns =
         1000 * (uint64_t)(o->turn_us != 0 ? o->turn_us : TURN_US);
-    runtime->loop = loop != NULL ? loop : &runtime->own;
+    runtime->loop = host->loop != NULL ? host->loop : &runtime->own;
     uva__drain_init(runtime);
     *out = runtime;
     return 0;
@@ -336,15 +328,15 @@ static int runtime_open(struct uva_runtime *runtime)
     return code;
 }
 
-int uva_runtime_open(struct uv_loop_s *loop,
-                     const struct uva_runtime_options *options,
-                     struct uva_runtime **out, struct uva_error *error)
+static int runtime_open_on(const struct host *host,
+                           const struct uva_runtime_options *options,
+                           struct uva_runtime **out, struct uva_error *error)
 {
     const struct uva_runtime_options none = {0};
     const struct uva_runtime_options *o = options != NULL ? options : &none;
     struct uva__rt *rt;
     struct uva_runtime *runtime;
-    int code = options_check(o, loop != NULL, error);
+    int code = options_check(o, error);
 
     if (code == 0)
         code = options_check_uv(o, error);
@@ -353,7 +345,7 @@ int uva_runtime_open(struct uv_loop_s *loop,
     code = uva__rt_new(o, &rt);
     if (code != 0)
         return uva_error_set(error, code, "runtime: %s", strerror(code));
-    code = runtime_new(loop, o, rt, &runtime);
+    code = runtime_new(host, o, rt, &runtime);
     if (code != 0) {
         uva__rt_retire(rt);
         uva__rt_release(rt);
@@ -370,6 +362,29 @@ int uva_runtime_open(struct uv_loop_s *loop,
     runtime_log_opened(runtime);
     *out = runtime;
     return 0;
+}
+
+int uva_runtime_open(struct uv_loop_s *loop,
+                     const struct uva_runtime_options *options,
+                     struct uva_runtime **out, struct uva_error *error)
+{
+    const struct host host = {.hosting = loop != NULL ? UVA__HOSTED_BY_LOOP
+                                                      : UVA__HOSTED_BY_THREAD,
+                              .loop = loop};
+
+    return runtime_open_on(&host, options, out, error);
+}
+
+int uva_runtime_open_turned(uva_call_fn *post, void *ctx,
+                            const struct uva_runtime_options *options,
+                            struct uva_runtime **out, struct uva_error *error)
+{
+    const struct host host = {.hosting = post != NULL ? UVA__HOSTED_BY_POSTS
+                                                      : UVA__HOSTED_BY_TURNS,
+                              .post = post,
+                              .post_ctx = ctx};
+
+    return runtime_open_on(&host, options, out, error);
 }
 
 /* ---- close -------------------------------------------------------------- */
@@ -400,12 +415,16 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     return code;
 }
 
-/* The watcher may still be requesting the turn that this is. */
+/* The watcher may still be requesting the turn that this is. From now on no
+ * turn is requested. */
 static void watcher_end(struct uva_runtime *runtime)
 {
+    if (runtime->hosting != UVA__HOSTED_BY_POSTS)
+        return;
     uva__readiness_leave(&runtime->readiness);
     watcher_notify(runtime);
     (void)pthread_join(runtime->watcher, NULL);
+    runtime->hosting = UVA__HOSTED_BY_TURNS;
 }
 
 static void runtime_on_detached(struct uva_runtime *runtime)
@@ -420,20 +439,6 @@ static void runtime_on_detached(struct uva_runtime *runtime)
         fn(ctx);
     if (runtime->hosting == UVA__HOSTED_BY_LOOP)
         runtime_give_up(runtime);
-}
-
-int uva_runtime_join(struct uva_runtime *runtime)
-{
-    if (runtime == NULL || runtime->hosting != UVA__HOSTED_BY_THREAD)
-        return EINVAL;
-    if (!uva__rt_is_alive(runtime->rt))
-        return EPERM;
-    if (uva__rt_must_not_wait(runtime->rt))
-        return EDEADLK;
-    (void)uva_runtime_close(runtime, UVA_FOREVER, NULL, NULL);
-    (void)pthread_join(runtime->thread, NULL);
-    runtime_unuse(runtime);
-    return 0;
 }
 
 /* ---- hosting without libuv ---------------------------------------------- */
@@ -452,8 +457,7 @@ int uva_runtime_fd(const struct uva_runtime *runtime)
 
 static void turned_free(struct uva_runtime *runtime)
 {
-    if (runtime->hosting == UVA__HOSTED_BY_POSTS)
-        watcher_end(runtime);
+    watcher_end(runtime);
     (void)uv_loop_close(&runtime->own);
     runtime_give_up(runtime);
 }
@@ -461,11 +465,13 @@ static void turned_free(struct uva_runtime *runtime)
 /* From 1.45 on, libuv runs timers after the handles that close. If a timer was
  * the last step of a close, the descriptor's own handle is among those, so that
  * no other turn could be announced. */
-static void turned_run(struct uva_runtime *runtime)
+static void turned_run(struct uva_runtime *runtime, uv_run_mode mode)
 {
+    runtime->is_running = true;
     do
-        (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
+        (void)uv_run(runtime->loop, mode);
     while (runtime->state == UVA__RUNTIME_DETACHED);
+    runtime->is_running = false;
 }
 
 /* The library's own handles are due only by the clock. Handles of the host,
@@ -483,10 +489,10 @@ enum uva_turn uva_runtime_turn(struct uva_runtime *runtime)
 
     if (runtime == NULL || !is_turned(runtime))
         return UVA_TURN_CLOSED;
-    if (!uva__rt_is_alive(runtime->rt) || uva__rt_in_turn(runtime->rt))
+    if (!uva__rt_is_alive(runtime->rt) || runtime->is_running)
         return UVA_TURN_IDLE; /* in a forked child, or inside a callback */
     uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
-    turned_run(runtime);
+    turned_run(runtime, UV_RUN_NOWAIT);
     if (runtime->state == UVA__RUNTIME_CLOSED) {
         turned_free(runtime);
         return UVA_TURN_CLOSED;
@@ -495,6 +501,48 @@ enum uva_turn uva_runtime_turn(struct uva_runtime *runtime)
     is_due = turned_is_due(runtime);
     watcher_notify(runtime);
     return is_due ? UVA_TURN_DUE : UVA_TURN_IDLE;
+}
+
+/* ---- join ---------------------------------------------------------------- */
+
+static int thread_join(struct uva_runtime *runtime, int64_t grace_ms)
+{
+    if (uva__rt_must_not_wait(runtime->rt))
+        return EDEADLK;
+    (void)uva_runtime_close(runtime, grace_ms, NULL, NULL);
+    (void)pthread_join(runtime->thread, NULL);
+    runtime_unuse(runtime);
+    return 0;
+}
+
+/* The turns sleep inside libuv, which a loop of a host's own cannot; the clock
+ * has to follow it nevertheless, as it would else stay readable. */
+static int turned_join(struct uva_runtime *runtime, int64_t grace_ms)
+{
+    if (!uva__rt_on_loop(runtime->rt))
+        return EPERM;
+    if (uva__turn_depth() > 0 || runtime->is_running)
+        return EDEADLK;
+    (void)uva_runtime_close(runtime, grace_ms, NULL, NULL);
+    watcher_end(runtime);
+    while (runtime->state != UVA__RUNTIME_CLOSED) {
+        turned_run(runtime, UV_RUN_ONCE);
+        clock_follow(runtime);
+    }
+    turned_free(runtime);
+    return 0;
+}
+
+int uva_runtime_join(struct uva_runtime *runtime, int64_t grace_ms)
+{
+    if (runtime == NULL || runtime->hosting == UVA__HOSTED_BY_LOOP ||
+        grace_ms < 0)
+        return EINVAL;
+    if (!uva__rt_is_alive(runtime->rt))
+        return EPERM;
+    return runtime->hosting == UVA__HOSTED_BY_THREAD
+               ? thread_join(runtime, grace_ms)
+               : turned_join(runtime, grace_ms);
 }
 
 /* ---- users --------------------------------------------------------------- */

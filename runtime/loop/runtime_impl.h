@@ -69,6 +69,7 @@ struct uva_runtime {
     int handles;          /* number of those above that are not closed */
     int64_t clock_due_ms; /* when clock_fd becomes readable: see clock_set() */
     bool is_loop_used;    /* hosted by turns: the host may have handles on it */
+    bool is_running;      /* hosted by turns: inside a turn or a callback */
 
     struct uva__timer *timers;        /* borrows: the earliest first */
     struct uva__timer *last_timer;    /* borrows: the latest */
@@ -91,11 +92,11 @@ struct uva_runtime {
     struct uva__timer executor_timer; /* until stuck calls are reported */
     bool executor_warned;             /* they were reported */
 
-    pthread_t thread;             /* hosted by a thread: that thread */
-    void (*post)(void *post_ctx); /* hosted by posts */
-    void *post_ctx;               /* borrows */
-    pthread_t watcher;            /* hosted by posts: calls post */
-    struct uva__atomic64 turned;  /* number of turns, for the watcher */
+    pthread_t thread;            /* hosted by a thread: that thread */
+    uva_call_fn *post;           /* hosted by posts */
+    void *post_ctx;              /* borrows */
+    pthread_t watcher;           /* hosted by posts: calls post */
+    struct uva__atomic64 turned; /* number of turns, for the watcher */
 
     struct uva__readiness readiness; /* hosted by posts: the watcher's wait */
     struct uva__parker turn_awaited; /* the watcher, until the next turn */

@@ -201,7 +201,7 @@ static void close_late(void)
     if (p.rt == NULL)
         return;
     (void)uva_runtime_close(p.rt, 0, NULL, NULL);
-    (void)uva_runtime_join(p.rt);
+    (void)uva_runtime_join(p.rt, UVA_FOREVER);
 }
 
 /* Has an array released after work that never ends. */
@@ -250,7 +250,7 @@ static void run_on_thread(void)
     if (is("open") || is("late"))
         return;
     (void)uva_runtime_close(p.rt, 0, NULL, NULL);
-    must(uva_runtime_join(p.rt) == 0, "not joined");
+    must(uva_runtime_join(p.rt, UVA_FOREVER) == 0, "not joined");
     must_be_left();
     p.rt = NULL;
 }

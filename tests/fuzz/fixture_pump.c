@@ -172,7 +172,7 @@ void fixture_open(struct fixture *fixture)
 {
     const struct uva_workers_options shared = {
         .executor = {.submit = pump_submit}};
-    struct uva_runtime_options options = {.no_thread = true};
+    struct uva_runtime_options options = {0};
 
     if (pump_workers == NULL)
         FUZZ_RULE(uva_workers_new(&shared, &pump_workers, NULL) == 0);
@@ -182,7 +182,8 @@ void fixture_open(struct fixture *fixture)
     faulty_allocator_init(&pump_memory, 0);
     options.allocator = faulty_allocator_table(&pump_memory);
     options.workers = pump_workers;
-    FUZZ_RULE(uva_runtime_open(NULL, &options, &fixture->runtime, NULL) == 0);
+    FUZZ_RULE(uva_runtime_open_turned(NULL, NULL, &options, &fixture->runtime,
+                                      NULL) == 0);
     fixture_settle(fixture);
 }
 

@@ -164,17 +164,16 @@ static void log_nowhere(void *ctx, const struct uva_log_record *record)
 static void runtime_play(bool logs, int type)
 {
     const struct uva_runtime_options options = {
-        .no_thread = true, .log = {.write = logs ? log_nowhere : NULL}};
+        .log = {.write = logs ? log_nowhere : NULL}};
     struct uva_runtime *runtime;
 
     if (!logs)
         FUZZ_RULE(unsetenv("UVA_TRACE") == 0);
-    FUZZ_RULE(uva_runtime_open(NULL, &options, &runtime, NULL) == 0);
+    FUZZ_RULE(uva_runtime_open_turned(NULL, NULL, &options, &runtime, NULL) ==
+              0);
     if (type >= 0)
         device_play(runtime, type);
-    FUZZ_RULE(uva_runtime_close(runtime, 0, NULL, NULL) == 0);
-    while (uva_runtime_turn(runtime))
-        ;
+    FUZZ_RULE(uva_runtime_join(runtime, 0) == 0);
 }
 
 /* ---- drivers ------------------------------------------------------------ */

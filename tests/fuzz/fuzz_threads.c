@@ -424,7 +424,7 @@ static void end(void)
         maker_step();
         (void)sched_yield();
     }
-    FUZZ_RULE(uva_runtime_join(owner.runtime) == 0);
+    FUZZ_RULE(uva_runtime_join(owner.runtime, UVA_FOREVER) == 0);
     FUZZ_RULE(atomic_load(&taker.releases) == 1);
     FUZZ_RULE(maker.released == (maker.handler != NULL));
     FUZZ_RULE(atomic_load(&maker.items) == 0);

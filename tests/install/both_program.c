@@ -26,5 +26,5 @@ int main(void)
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }
-    return uva_runtime_join(runtime) != 0 || cases == 0;
+    return uva_runtime_join(runtime, UVA_FOREVER) != 0 || cases == 0;
 }

@@ -235,7 +235,7 @@ START_TEST(sizes_that_overflow_a_sum_are_limited_in_every_window)
             NULL),
         0);
     uva_stream_release(stream);
-    ck_assert_int_eq(uva_runtime_join(runtime), 0);
+    ck_assert_int_eq(uva_runtime_join(runtime, UVA_FOREVER), 0);
     ck_assert_int_eq(count, 40);
 }
 END_TEST
@@ -331,7 +331,7 @@ START_TEST(a_full_budget_stops_no_reader)
         uva_runtime_get_stats(runtime, &stats);
     while (stats.streams_open > 0);
     ck_assert_int_eq(stats.memory_held, 0);
-    ck_assert_int_eq(uva_runtime_join(runtime), 0);
+    ck_assert_int_eq(uva_runtime_join(runtime, UVA_FOREVER), 0);
     fake_source_fini(&fake);
 }
 END_TEST

@@ -160,7 +160,7 @@ START_TEST(a_runtime_with_a_thread_is_drained_by_another)
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &h.rt, NULL), 0);
     hosting_start_stream(&h);
     ck_assert_int_eq(drain(UVA_FOREVER), 0);
-    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
     ck_assert_int_eq(atomic_load(&drains), 1);
     recording_ended(&h.consumer, UVA_END_COMPLETE, 0, NULL);
     await_count(&h.fake.freed, 1);
@@ -280,7 +280,7 @@ START_TEST(any_thread_may_drain_at_any_time)
         uva_stream_release(stream);
         for (int i = 0; i < DRAINERS; i++)
             ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-        ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+        ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
         ck_assert_int_eq(atomic_load(&h.consumer.done), code == 0);
         ck_assert(code == 0 || code == ESHUTDOWN);
         ck_assert_int_eq(atomic_load(&first), 1);

@@ -21,11 +21,11 @@ static int edges; /* an epoll that reports the descriptor by edges */
 
 static void open_edged(int32_t turn_batches)
 {
-    const struct uva_runtime_options turned = {.no_thread = true,
-                                               .turn_batches = turn_batches};
+    const struct uva_runtime_options turned = {.turn_batches = turn_batches};
     struct epoll_event watched = {.events = EPOLLIN | EPOLLET};
 
-    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &h.rt, NULL), 0);
+    ck_assert_int_eq(uva_runtime_open_turned(NULL, NULL, &turned, &h.rt, NULL),
+                     0);
     ck_assert_int_eq(
         epoll_ctl(edges, EPOLL_CTL_ADD, uva_runtime_fd(h.rt), &watched), 0);
 }

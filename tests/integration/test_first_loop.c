@@ -37,13 +37,15 @@ static void leave_all(void)
 /* Index: descriptors left, for a runtime on a thread and a turned one. */
 START_TEST(a_first_loop_without_descriptors_is_an_error)
 {
-    const struct uva_runtime_options options = {.no_thread = _i % 2 == 1};
+    const bool is_turned = _i % 2 == 1;
     struct uva_runtime *runtime = NULL;
     struct uva_error error = {0};
     int code;
 
     leave_descriptors(_i / 2);
-    code = uva_runtime_open(NULL, &options, &runtime, &error);
+    code = is_turned
+               ? uva_runtime_open_turned(NULL, NULL, NULL, &runtime, &error)
+               : uva_runtime_open(NULL, NULL, &runtime, &error);
     leave_all();
     ck_assert(code == 0 || code == EMFILE);
     ck_assert_int_eq(error.code, code);
@@ -53,11 +55,7 @@ START_TEST(a_first_loop_without_descriptors_is_an_error)
         ck_assert_int_eq(code, 0);
     if (code != 0)
         return;
-    ck_assert_int_eq(uva_runtime_close(runtime, 0, NULL, NULL), 0);
-    while (options.no_thread && uva_runtime_turn(runtime))
-        ;
-    if (!options.no_thread)
-        ck_assert_int_eq(uva_runtime_join(runtime), 0);
+    ck_assert_int_eq(uva_runtime_join(runtime, 0), 0);
 }
 END_TEST
 

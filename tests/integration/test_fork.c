@@ -54,12 +54,13 @@ static void open_driven(void)
 
 static void open_others(void)
 {
-    struct uva_runtime_options options = {.no_thread = true};
+    struct uva_runtime_options options = {0};
 
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &threaded, NULL), 0);
     ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
     options.workers = workers;
-    ck_assert_int_eq(uva_runtime_open(NULL, &options, &turned, NULL), 0);
+    ck_assert_int_eq(
+        uva_runtime_open_turned(NULL, NULL, &options, &turned, NULL), 0);
 }
 
 /* All streams run, and the source of the running stream waits at batch 2. */
@@ -118,7 +119,7 @@ static void tear_down(void)
     uva_stream_release(running);
     uva_stream_release(built);
     await_count(&idle.freed, 1);
-    ck_assert_int_eq(uva_runtime_join(threaded), 0);
+    ck_assert_int_eq(uva_runtime_join(threaded, UVA_FOREVER), 0);
     uva_workers_release(workers);
     ck_assert_int_eq(uva_runtime_close(turned, 0, NULL, NULL), 0);
     while (uva_runtime_turn(turned))
@@ -159,7 +160,7 @@ static void never(void *ctx)
 
 static void use_runtimes(void)
 {
-    struct uva_runtime_options options = {.no_thread = true};
+    struct uva_runtime_options options = {0};
     struct uva_runtime *const all[] = {f.loop.runtime, threaded, turned};
     struct uva_runtime_stats stats;
     struct uva_error error = {0};
@@ -174,10 +175,12 @@ static void use_runtimes(void)
         uva_runtime_get_stats(all[i], &stats);
         expect(stats.streams_open == (i == 0 ? 2 : 0), "stats");
     }
-    expect(uva_runtime_join(threaded) == EPERM, "join");
+    expect(uva_runtime_join(threaded, UVA_FOREVER) == EPERM, "join");
     expect(uva_runtime_turn(turned), "turn");
+    expect(uva_runtime_join(turned, 0) == EPERM, "join of a turned one");
     options.workers = workers;
-    expect(uva_runtime_open(NULL, &options, &out, &error) == EPERM, "open");
+    expect(uva_runtime_open_turned(NULL, NULL, &options, &out, &error) == EPERM,
+           "open");
     expect(error.message[0] != '\0', "open says nothing");
     uva_workers_release(workers);
 }

@@ -164,7 +164,7 @@ static void close_other(void)
     if (other == NULL)
         return;
     ck_assert_int_eq(uva_runtime_close(other, 0, NULL, NULL), 0);
-    ck_assert_int_eq(uva_runtime_join(other), 0);
+    ck_assert_int_eq(uva_runtime_join(other, UVA_FOREVER), 0);
     other = NULL;
 }
 

@@ -391,7 +391,7 @@ static void own_close(struct own_fixture *s, int way)
 {
     loop_close_runtime(&s->f.loop, UVA_FOREVER);
     if (s->other != NULL)
-        ck_assert_int_eq(uva_runtime_join(s->other), 0);
+        ck_assert_int_eq(uva_runtime_join(s->other, UVA_FOREVER), 0);
     hostile_await(&s->freed, 1);
     fixture_close_counted(&s->f, (way & OWN_TASKS) == 0, 1);
 }

@@ -475,7 +475,7 @@ START_TEST(arguments_are_checked)
     ck_assert_int_eq(uva_group_add(group, stream), EINVAL);
     uva_stream_release(stream);
     uva_pusher_close(pusher, NULL, NULL);
-    ck_assert_int_eq(uva_runtime_join(other), 0);
+    ck_assert_int_eq(uva_runtime_join(other, UVA_FOREVER), 0);
     ask();
     is_done(1);
 }

@@ -165,31 +165,29 @@ static int count_descriptors(void)
     return n;
 }
 
-static void open_and_close(uv_loop_t *where,
-                           const struct uva_runtime_options *options)
+static void open_and_close(uv_loop_t *where, bool is_turned)
 {
     atomic_store(&h.closings, 0);
-    ck_assert_int_eq(uva_runtime_open(where, options, &h.rt, NULL), 0);
+    ck_assert_int_eq(
+        is_turned ? uva_runtime_open_turned(NULL, NULL, NULL, &h.rt, NULL)
+                  : uva_runtime_open(where, NULL, &h.rt, NULL),
+        0);
     ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
     if (where != NULL)
         (void)uv_run(where, UV_RUN_DEFAULT);
-    else if (options == NULL)
-        ck_assert_int_eq(uva_runtime_join(h.rt), 0);
     else
-        while (uva_runtime_turn(h.rt))
-            ;
+        ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
     ck_assert_int_eq(atomic_load(&h.closings), 1);
 }
 
 START_TEST(hundreds_of_runtimes_leave_no_descriptor_behind)
 {
-    const struct uva_runtime_options turned = {.no_thread = true};
     int before = count_descriptors();
 
     for (int i = 0; i < 200; i++) {
-        open_and_close(&h.loop, NULL);
-        open_and_close(NULL, NULL);
-        open_and_close(NULL, &turned);
+        open_and_close(&h.loop, false);
+        open_and_close(NULL, false);
+        open_and_close(NULL, true);
     }
     ck_assert_int_eq(count_descriptors(), before);
 }
@@ -224,14 +222,14 @@ static void join_in_callback(struct recording_consumer *o,
     (void)o;
     (void)batch;
     ck_assert(uva_runtime_on_loop(h.rt));
-    ck_assert_int_eq(uva_runtime_join(h.rt), EDEADLK);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), EDEADLK);
 }
 
 START_TEST(join_lets_the_streams_finish)
 {
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &h.rt, NULL), 0);
     hosting_start_stream(&h);
-    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
     hosting_completed(&h);
     ck_assert(!pthread_equal(h.consumer.thread, pthread_self()));
     await_count(&h.fake.freed, 1);
@@ -262,7 +260,7 @@ START_TEST(join_waits_for_a_stream_that_waits)
     hosting_start_stream(&h);
     fake_source_await(&h.fake);
     thread = hosting_thread(open_late, NULL);
-    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
     hosting_completed(&h);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     await_count(&h.fake.freed, 1);
@@ -274,25 +272,18 @@ START_TEST(join_says_edeadlk_on_the_loop_thread)
     h.consumer.on_batch = join_in_callback;
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &h.rt, NULL), 0);
     hosting_start_stream(&h);
-    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
     hosting_completed(&h);
     await_count(&h.fake.freed, 1);
 }
 END_TEST
 
-START_TEST(join_says_einval_for_a_runtime_without_a_thread)
+START_TEST(join_says_einval_for_a_runtime_on_a_loop_of_the_host)
 {
-    const struct uva_runtime_options turned = {.no_thread = true};
-
     hosting_open_embedded(&h);
-    ck_assert_int_eq(uva_runtime_join(h.rt), EINVAL);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), EINVAL);
     hosting_close_embedded(&h);
-    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &h.rt, NULL), 0);
-    ck_assert_int_eq(uva_runtime_join(h.rt), EINVAL);
-    ck_assert_int_eq(uva_runtime_close(h.rt, 0, NULL, NULL), 0);
-    while (uva_runtime_turn(h.rt))
-        ;
-    ck_assert_int_eq(uva_runtime_join(NULL), EINVAL);
+    ck_assert_int_eq(uva_runtime_join(NULL, UVA_FOREVER), EINVAL);
 }
 END_TEST
 
@@ -303,7 +294,7 @@ START_TEST(join_after_close_ends_what_would_never_end)
     hosting_start_stream(&h);
     fake_source_await(&h.fake);
     ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
-    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
     ck_assert_int_eq(atomic_load(&h.closings), 1);
     ck_assert_int_eq(h.consumer.outcome.end, UVA_END_CANCELLED);
     await_count(&h.fake.freed, 1);
@@ -314,9 +305,7 @@ END_TEST
 
 static void open_turned(void)
 {
-    const struct uva_runtime_options turned = {.no_thread = true};
-
-    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &h.rt, NULL), 0);
+    ck_assert_int_eq(uva_runtime_open_turned(NULL, NULL, NULL, &h.rt, NULL), 0);
     ck_assert_int_ge(uva_runtime_fd(h.rt), 0);
 }
 
@@ -491,7 +480,7 @@ int main(void)
     suite_add(thread, join_lets_the_streams_finish,
               join_waits_for_a_stream_that_waits,
               join_says_edeadlk_on_the_loop_thread,
-              join_says_einval_for_a_runtime_without_a_thread,
+              join_says_einval_for_a_runtime_on_a_loop_of_the_host,
               join_after_close_ends_what_would_never_end, NULL);
     suite_add(turned, the_descriptor_is_silent_while_there_is_nothing_to_do,
               the_descriptor_alone_carries_a_stream_to_its_end,

@@ -618,7 +618,7 @@ START_TEST(a_join_waits_for_the_last_extraction)
         (void)sched_yield();
     for (int64_t i = 0; i < HOSTING_BATCHES; i++)
         extract(i);
-    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
     hosting_fini(&h);
 }
 END_TEST

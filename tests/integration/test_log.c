@@ -591,19 +591,18 @@ START_TEST(a_log_of_the_programs_own_goes_first)
 {
     int count = 0;
     const struct uva_runtime_options options = {
-        .log = {count_lines, &count, UVA_LOG_ERROR}, .no_thread = true};
+        .log = {count_lines, &count, UVA_LOG_ERROR}};
     struct uva_runtime *runtime;
     struct uva__rt *rt;
 
     ck_assert_int_eq(setenv("UVA_LOG", "debug", 1), 0);
-    ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
+    ck_assert_int_eq(
+        uva_runtime_open_turned(NULL, NULL, &options, &runtime, NULL), 0);
     rt = uva__loop_rt(runtime);
     uva__rt_log(rt, UVA_LOG_ERROR, NULL, NULL, "lost");
     uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL, "too many");
     ck_assert_int_eq(count, 1);
-    ck_assert_int_eq(uva_runtime_close(runtime, 0, NULL, NULL), 0);
-    while (uva_runtime_turn(runtime))
-        ;
+    ck_assert_int_eq(uva_runtime_join(runtime, 0), 0);
 }
 END_TEST
 

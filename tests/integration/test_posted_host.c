@@ -49,13 +49,11 @@ static void host_post(void *ctx)
 
 static void open_posted(void)
 {
-    const struct uva_runtime_options posted = {
-        .no_thread = true, .post = host_post, .post_ctx = &host};
-
     host.posts = host.wanted = host.most = 0;
     host.inside = false;
     host.loop_thread = pthread_self();
-    ck_assert_int_eq(uva_runtime_open(NULL, &posted, &h.rt, NULL), 0);
+    ck_assert_int_eq(
+        uva_runtime_open_turned(host_post, &host, NULL, &h.rt, NULL), 0);
 }
 
 /* Waits for a post, and turns the runtime. */

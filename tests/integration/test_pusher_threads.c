@@ -367,7 +367,7 @@ START_TEST(no_loop_thread_may_wait_inside_a_turn)
     push_open(&p, 0, 0);
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &other, NULL), 0);
     ck_assert_int_eq(uva_runtime_post(other, push_forever, &w), 0);
-    ck_assert_int_eq(uva_runtime_join(other), 0);
+    ck_assert_int_eq(uva_runtime_join(other, UVA_FOREVER), 0);
     ck_assert_int_eq(w.code, EDEADLK);
     push_close(&p);
 }

@@ -80,14 +80,16 @@ static void open_with(int way, struct uva_workers *workers, int8_t check)
         .workers = workers,
         .log = {.write = count_line, .level = UVA_LOG_WARN},
         .check = check,
-        .allocator = faulty_allocator_table(&f.memory),
-        .no_thread = way >= TURNED,
-        .post = way == POSTED ? host_post : NULL};
+        .allocator = faulty_allocator_table(&f.memory)};
 
     f.way = (enum way)way;
-    ck_assert_int_eq(uva_runtime_open(way == EMBEDDED ? &f.loop : NULL,
-                                      &options, &f.rt, NULL),
-                     0);
+    ck_assert_int_eq(
+        way >= TURNED
+            ? uva_runtime_open_turned(way == POSTED ? host_post : NULL, NULL,
+                                      &options, &f.rt, NULL)
+            : uva_runtime_open(way == EMBEDDED ? &f.loop : NULL, &options,
+                               &f.rt, NULL),
+        0);
 }
 
 static void run_a_turn(void)
@@ -111,7 +113,7 @@ static void close_it(void)
 {
     ck_assert_int_eq(uva_runtime_close(f.rt, 0, on_closed, NULL), 0);
     if (f.way == THREAD)
-        ck_assert_int_eq(uva_runtime_join(f.rt), 0);
+        ck_assert_int_eq(uva_runtime_join(f.rt, UVA_FOREVER), 0);
     else if (f.way == EMBEDDED)
         (void)uv_run(&f.loop, UV_RUN_DEFAULT);
     else

@@ -116,19 +116,16 @@ static void on_next(void *ctx, struct uva_batch *batch,
 
 static void set_up(void)
 {
-    const struct uva_runtime_options options = {.no_thread = true};
-
     infos = maps = batches = outcomes = 0;
-    ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
+    ck_assert_int_eq(uva_runtime_open_turned(NULL, NULL, NULL, &runtime, NULL),
+                     0);
 }
 
 static void finish(void)
 {
     while (outcomes == 0)
         ck_assert(uva_runtime_turn(runtime));
-    (void)uva_runtime_close(runtime, 0, NULL, NULL);
-    while (uva_runtime_turn(runtime))
-        ;
+    ck_assert_int_eq(uva_runtime_join(runtime, 0), 0);
     ck_assert_int_eq(batches, BATCHES);
     ck_assert_int_eq(outcomes, 1);
 }

@@ -80,7 +80,7 @@ START_TEST(posts_of_each_thread_come_in_their_order)
         threads[i] = hosting_thread(post_many, (void *)i);
     for (int i = 0; i < POSTERS; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
     ck_assert_int_eq(atomic_load(&posts_seen), POSTERS * POSTS);
 }
 END_TEST
@@ -163,7 +163,7 @@ START_TEST(a_runtime_knows_its_loop_and_its_thread)
     ck_assert_ptr_ne(uva_runtime_loop(h.rt), &h.loop);
     ck_assert(!uva_runtime_on_loop(h.rt));
     ck_assert_int_eq(uva_runtime_fd(h.rt), -1);
-    ck_assert_int_eq(uva_runtime_join(h.rt), 0);
+    ck_assert_int_eq(uva_runtime_join(h.rt, UVA_FOREVER), 0);
 }
 END_TEST
 

@@ -280,7 +280,7 @@ static struct uva_runtime *open_with(const struct uva_workers_options *options)
 static void end(struct uva_runtime *runtime)
 {
     (void)uva_runtime_close(runtime, 0, NULL, NULL);
-    ck_assert_int_eq(uva_runtime_join(runtime), 0);
+    ck_assert_int_eq(uva_runtime_join(runtime, UVA_FOREVER), 0);
 }
 
 static struct uva_runtime_stats stats_of(struct uva_runtime *runtime)

@@ -119,7 +119,7 @@ START_TEST(a_query_is_answered_beside_cross_joins_that_ignore_a_cancel)
     take(&one.freed);
     for (int i = 0; i < STUCK; i++)
         take(&joins[i].freed);
-    ck_assert_int_eq(uva_runtime_join(runtime), 0);
+    ck_assert_int_eq(uva_runtime_join(runtime, UVA_FOREVER), 0);
 }
 END_TEST
 

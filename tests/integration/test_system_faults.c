@@ -199,11 +199,12 @@ static void ask_for_turn(void *ctx)
 
 static int open_runtime(enum way way, struct uva_error *error)
 {
-    struct uva_runtime_options options = {.no_thread = way >= BY_TURNS};
+    const struct uva_runtime_options options = {
+        .allocator = faulty_allocator_table(&faulty)};
 
-    options.allocator = faulty_allocator_table(&faulty);
-    if (way == BY_POSTS)
-        options.post = ask_for_turn;
+    if (way >= BY_TURNS)
+        return uva_runtime_open_turned(way == BY_POSTS ? ask_for_turn : NULL,
+                                       NULL, &options, &runtime, error);
     return uva_runtime_open(way == BY_LOOP ? &loop : NULL, &options, &runtime,
                             error);
 }
@@ -235,7 +236,7 @@ static void close_runtime(enum way way)
     ck_assert_int_eq(uva_runtime_close(runtime, 0, set_flag, &gone), 0);
     go_on(way, &gone);
     if (way == BY_THREAD)
-        ck_assert_int_eq(uva_runtime_join(runtime), 0);
+        ck_assert_int_eq(uva_runtime_join(runtime, UVA_FOREVER), 0);
 }
 
 static void set_up(void)

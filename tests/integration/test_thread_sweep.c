@@ -158,7 +158,7 @@ static void run_all(const struct uva_runtime_options *options)
     for (int i = 0; i < STREAMS && code == 0; i++)
         await(&queries[i]);
     if (code == 0)
-        ck_assert_int_eq(uva_runtime_join(runtime), 0);
+        ck_assert_int_eq(uva_runtime_join(runtime, UVA_FOREVER), 0);
     for (int i = 0; i < STREAMS && code == 0; i++) {
         while (atomic_load(&fakes[i].freed) == 0)
             sched_yield();

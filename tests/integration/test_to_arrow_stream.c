@@ -447,7 +447,7 @@ START_TEST(a_device_that_was_not_announced_is_warned_of)
     uva_array_release(&array);
     ck_assert_int_eq(atomic_load(&warnings), _i == 1 ? 0 : 1);
     out.release(&out);
-    ck_assert_int_eq(uva_runtime_join(runtime), 0);
+    ck_assert_int_eq(uva_runtime_join(runtime, UVA_FOREVER), 0);
     blocking_await(&b.fake.freed, 1);
 }
 END_TEST

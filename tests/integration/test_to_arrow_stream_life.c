@@ -308,7 +308,7 @@ END_TEST
 
 static void *join_run(void *ctx)
 {
-    ck_assert_int_eq(uva_runtime_join(ctx), 0);
+    ck_assert_int_eq(uva_runtime_join(ctx, UVA_FOREVER), 0);
     return NULL;
 }
 
@@ -419,7 +419,7 @@ START_TEST(a_thread_inside_another_runtimes_turn_may_not_wait)
     ck_assert_int_eq(uva_runtime_post(other, visit_run, &visit), 0);
     visit_await(&visit);
     ck_assert_int_eq(visit.next, EDEADLK);
-    ck_assert_int_eq(uva_runtime_join(other), 0);
+    ck_assert_int_eq(uva_runtime_join(other, UVA_FOREVER), 0);
     ck_assert_int_eq(blocking_read(&b.out, 0, 99, NULL), 9);
     blocking_close(&b);
 }

@@ -146,7 +146,7 @@ START_TEST(what_the_driver_reads_comes_through_unchanged)
     ck_assert_int_eq(fgetc(wanted), EOF);
     ck_assert_int_eq(pclose(wanted), 0);
     out.release(&out);
-    ck_assert_int_eq(uva_runtime_join(runtime), 0);
+    ck_assert_int_eq(uva_runtime_join(runtime, UVA_FOREVER), 0);
     while (sem_wait(&driver.freed) != 0)
         ;
 }

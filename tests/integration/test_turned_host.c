@@ -84,9 +84,7 @@ static int calls; /* calls of on_post() */
 
 static void open_turned(void)
 {
-    const struct uva_runtime_options turned = {.no_thread = true};
-
-    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &h.rt, NULL), 0);
+    ck_assert_int_eq(uva_runtime_open_turned(NULL, NULL, NULL, &h.rt, NULL), 0);
 }
 
 static void set_up(void)
@@ -436,14 +434,14 @@ static void reopen(const struct uva_runtime_options *options)
 {
     tear_down();
     hosting_init(&h);
-    ck_assert_int_eq(uva_runtime_open(NULL, options, &h.rt, NULL), 0);
+    ck_assert_int_eq(uva_runtime_open_turned(NULL, NULL, options, &h.rt, NULL),
+                     0);
 }
 
 /* Other streams must have their turn, too. */
 START_TEST(no_more_come_without_a_turn_than_in_a_turn)
 {
-    const struct uva_runtime_options options = {.no_thread = true,
-                                                .turn_batches = FEW + 1};
+    const struct uva_runtime_options options = {.turn_batches = FEW + 1};
     struct uva_stream *stream;
     int64_t taken = 0;
 
@@ -497,7 +495,6 @@ START_TEST(a_host_that_only_waits_for_the_descriptor_takes_all)
 {
     static const int32_t ahead[] = {1, 2, 7, 64};
     const struct uva_runtime_options options = {
-        .no_thread = true,
         .memory_bytes = _i < 4 ? 0 : 3 * h.fake.rows * (int64_t)sizeof(int64_t),
     };
     struct uva_stream *stream;

@@ -669,9 +669,9 @@ static void a_runtime_with_a_thread_is_joined(void)
 static void a_runtime_without_a_thread_takes_its_turns(void)
 {
     uva::runtime rt;
-    const int code =
-        rt.open(nullptr, uva::options<uva_runtime_options>().set(
-                             &uva_runtime_options::no_thread, true));
+    const int code = rt.open_turned(nullptr, nullptr,
+                                    uva::options<uva_runtime_options>().set(
+                                        &uva_runtime_options::measure, true));
     uva::pusher endless;
     bool ended = false;
     uva::consumer keep(

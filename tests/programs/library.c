@@ -40,7 +40,7 @@ static void lib_close(void)
     pthread_mutex_lock(&lock);
     if (--users == 0) {
         (void)uva_runtime_close(rt, 0, NULL, NULL);
-        (void)uva_runtime_join(rt);
+        (void)uva_runtime_join(rt, UVA_FOREVER);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -88,8 +88,8 @@ class Runtime:
     def __init__(self):
         out = ffi.new("struct uva_runtime **")
         error = ffi.new("struct uva_error *")
-        options = ffi.new("struct uva_runtime_options *", {"no_thread": True})
-        code = lib.uva_runtime_open(ffi.NULL, options, out, error)
+        code = lib.uva_runtime_open_turned(ffi.NULL, ffi.NULL, ffi.NULL, out,
+                                           error)
         if code:
             raise UvaError(code, error)
         self.rt, self.loop = out[0], asyncio.get_running_loop()

@@ -579,14 +579,14 @@ static void loop_turn(uv_loop_t *loop, uv_run_mode mode)
     if (!timers_last)
         loop_turn_timers(loop);
     turn_handles(loop, UV_IDLE);
-    turn_sleep(loop, mode == UV_RUN_DEFAULT ? uv_backend_timeout(loop) : 0);
+    turn_sleep(loop, mode == UV_RUN_NOWAIT ? 0 : uv_backend_timeout(loop));
     uv_update_time(loop);
     turn_handles(loop, UV_POLL);
     turn_handles(loop, UV_CHECK);
     while ((handle = closing_take(fake)) != NULL)
         if (handle->close_cb != NULL)
             handle->close_cb(handle);
-    if (timers_last)
+    if (timers_last || mode == UV_RUN_ONCE)
         loop_turn_timers(loop);
 }
 

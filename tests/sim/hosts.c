@@ -33,6 +33,8 @@ static struct host {
     bool may_close;    /* if alone: everything else is over */
     bool posted;       /* a turn was requested */
     bool closing;      /* a close was requested */
+    bool joins;        /* if turned: joins it once the close has begun */
+    bool may_join;     /* the call that closes it has returned */
     bool may_revoke;   /* with a grace that ends */
     bool closed;       /* the close callback was called */
     bool draining;     /* a drain was accepted */
@@ -140,6 +142,8 @@ static void host_posted(void *ctx)
 
     if (host->posted)
         sim_fail("a turn is posted twice");
+    if (host->joins && host->closed)
+        sim_fail("a turn is posted by a join");
     host->posted = true;
 }
 
@@ -159,11 +163,26 @@ static void host_await_turn(struct host *host)
     host->posted = false;
 }
 
+/* Its callback has been called when it returns. */
+static void host_join(struct host *host)
+{
+    struct uva_runtime *runtime = host->runtime;
+    const int64_t grace_ms = host->may_revoke ? 0 : UVA_FOREVER;
+    const int code = uva_runtime_join(runtime, grace_ms);
+
+    expectation_note("a turned runtime is joined");
+    if (code != 0 || !host->closed)
+        sim_fail("join of a turned runtime: %s", uva_error_name(code));
+    host->runtime = NULL;
+}
+
 static void turn_host(void *arg)
 {
     struct host *host = arg;
 
-    if (uva_runtime_open(NULL, &host->options, &host->runtime, NULL) != 0)
+    if (uva_runtime_open_turned(host->how == BY_POSTS ? host_posted : NULL,
+                                host, &host->options, &host->runtime,
+                                NULL) != 0)
         host->runtime = NULL;
     sim_flush();
     host->opened = true;
@@ -171,7 +190,9 @@ static void turn_host(void *arg)
         host->fiber = -1;
         host_await_turn(host);
         host->fiber = sim_self();
-        if (!uva_runtime_turn(host->runtime))
+        if (host->joins && host->may_join)
+            host_join(host);
+        else if (!uva_runtime_turn(host->runtime))
             host->runtime = NULL;
     }
     if (host->closing && !host->closed)
@@ -228,7 +249,6 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         .workers = workers,
         .allocator = arena_allocator(),
         .check = -1,
-        .no_thread = host->how == BY_TURNS || host->how == BY_POSTS,
         .turn_batches = (int32_t)sim_choose(5)};
     if (sim_choose(4) == 0) /* a budget that is full soon, or always */
         host->options.memory_bytes = 1 + (int64_t)sim_choose(3000);
@@ -239,10 +259,7 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         host->options.sources_open = host->options.turn_batches - 2;
     if (are_varied && peers_chance(1, 8))
         host_check(host);
-    if (host->how == BY_POSTS) {
-        host->options.post = host_posted;
-        host->options.post_ctx = host;
-    }
+    host->joins = host->how >= BY_TURNS && are_varied && peers_chance(1, 3);
 }
 
 static bool host_is_open(void *arg)
@@ -257,8 +274,6 @@ struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
 
     host_draw(host, workers);
     host->how = BY_LOOP;
-    host->options.no_thread = false;
-    host->options.post = NULL;
     host->begin = begin;
     expectation_note("a runtime alone on a loop");
     peers_spawn("host of a loop", loop_host, host);
@@ -413,6 +428,7 @@ static void host_close(struct host *host, int64_t grace_ms)
     host->may_revoke = grace_ms != UVA_FOREVER;
     host_await_quiet(host);
     code = uva_runtime_close(host->runtime, grace_ms, host_closed, host);
+    host->may_join = true;
     if (code != 0)
         sim_fail("close: %s", uva_error_name(code));
 }
@@ -478,7 +494,7 @@ void hosts_end(bool patient)
         if (hosts[i].how != BY_THREAD) {
             sim_wait(host_is_gone, &hosts[i]);
         } else if (hosts[i].runtime != NULL) {
-            code = uva_runtime_join(hosts[i].runtime);
+            code = uva_runtime_join(hosts[i].runtime, UVA_FOREVER);
             if (code != 0 || !hosts[i].closed)
                 sim_fail("join: %s", uva_error_name(code));
         }

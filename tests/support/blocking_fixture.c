@@ -98,7 +98,7 @@ void blocking_run(struct blocking_fixture *b, int64_t batches, int32_t window)
 void blocking_end_runtime(struct blocking_fixture *b)
 {
     ck_assert_int_eq(uva_runtime_close(b->runtime, 0, NULL, NULL), 0);
-    ck_assert_int_eq(uva_runtime_join(b->runtime), 0);
+    ck_assert_int_eq(uva_runtime_join(b->runtime, UVA_FOREVER), 0);
     b->runtime = NULL;
 }
 
@@ -114,7 +114,7 @@ void blocking_close(struct blocking_fixture *b)
         b->out.release(&b->out);
     uva_stream_release(b->stream);
     if (b->runtime != NULL)
-        ck_assert_int_eq(uva_runtime_join(b->runtime), 0);
+        ck_assert_int_eq(uva_runtime_join(b->runtime, UVA_FOREVER), 0);
     while (faulty_allocator_live(&b->memory) != 0)
         (void)sched_yield();
     ck_assert_int_eq(atomic_load(&b->fake.released), b->sources);

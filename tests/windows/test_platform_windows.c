@@ -197,11 +197,11 @@ END_TEST
 
 START_TEST(a_host_of_descriptors_is_refused)
 {
-    const struct uva_runtime_options turned = {.no_thread = true};
     struct uva_runtime *runtime = NULL;
 
     ck_assert(!uva__readiness_has_fd());
-    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &runtime, NULL), ENOTSUP);
+    ck_assert_int_eq(uva_runtime_open_turned(NULL, NULL, NULL, &runtime, NULL),
+                     ENOTSUP);
     ck_assert_ptr_null(runtime);
 }
 END_TEST

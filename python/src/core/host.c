@@ -25,7 +25,7 @@ static int workers_find(struct uva_error *error)
 static PyObject *host_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     struct uva_error error = {0};
-    struct uva_runtime_options options = {.name = "python", .no_thread = true};
+    struct uva_runtime_options options = {.name = "python"};
     struct uva_runtime *runtime = NULL;
     int code;
     Host *self;
@@ -35,14 +35,12 @@ static PyObject *host_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     code = workers_find(&error);
     options.workers = workers;
     if (code == 0)
-        code = uva_runtime_open(NULL, &options, &runtime, &error);
+        code = uva_runtime_open_turned(NULL, NULL, &options, &runtime, &error);
     if (code != 0)
         return core_raise(code, error.message, NULL);
     self = (Host *)core_alloc(type);
     if (self == NULL) {
-        (void)uva_runtime_close(runtime, 0, NULL, NULL);
-        while (uva_runtime_turn(runtime))
-            ;
+        (void)uva_runtime_join(runtime, 0);
         return NULL;
     }
     self->runtime = uva_runtime_acquire(runtime);

@@ -117,7 +117,6 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 
 START_TEST(the_first_batches_are_left_out)
 {
-    const struct uva_runtime_options here = {.no_thread = true};
     const struct uva_consumer consumer = {.on_batch = on_batch,
                                           .on_done = on_done};
     const int64_t skipped = _i;
@@ -125,7 +124,8 @@ START_TEST(the_first_batches_are_left_out)
     struct uva_stream *stream;
 
     passed = -1;
-    ck_assert_int_eq(uva_runtime_open(NULL, &here, &runtime, NULL), 0);
+    ck_assert_int_eq(uva_runtime_open_turned(NULL, NULL, NULL, &runtime, NULL),
+                     0);
     stream = stream_make(runtime);
     ck_assert_int_eq(
         skip_add(stream, &(struct skip_options){.batches = skipped}), 0);
@@ -133,9 +133,7 @@ START_TEST(the_first_batches_are_left_out)
     uva_stream_release(stream);
     while (passed < 0)
         ck_assert(uva_runtime_turn(runtime));
-    (void)uva_runtime_close(runtime, 0, NULL, NULL);
-    while (uva_runtime_turn(runtime))
-        ;
+    ck_assert_int_eq(uva_runtime_join(runtime, 0), 0);
     ck_assert_int_eq(passed, skipped < BATCHES ? BATCHES - skipped : 0);
 }
 END_TEST
