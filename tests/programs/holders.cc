@@ -337,6 +337,13 @@ static void stages_are_added_by_their_options(const uva::runtime &rt)
     assert(sum_of(std::move(s)) == 4 * SUM);
     uva::stream few = scan(rt);
     assert(sum_of(std::move(few.limit_rows(3).without_offsets())) == 0 + 1 + 2);
+    uva::arrow_stream other = rows();
+    uva::schema target;
+    uva::stream equal = scan(rt);
+    assert(other->get_schema(other.get(), target.out()) == 0);
+    equal.cast(target.get());
+    assert(!target); // taken
+    assert(sum_of(std::move(equal)) == SUM);
     uva::stream none = scan(rt);
     none.merge(uva::stream());
     assert(none.status() == EINVAL);
