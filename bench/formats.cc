@@ -79,7 +79,7 @@ const Batch &batch()
 double run_encoder(const bench_case *self, const bench_how *how)
 {
     ArrowSchema schema{};
-    uva_write options{};
+    uva_encode options{};
     uva_encoder *encoder = nullptr;
     uva_part part{};
     double begun;

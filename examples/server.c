@@ -86,8 +86,10 @@ static void answer(struct client *c, enum uva_format format, const char *head)
 {
     const struct uva_map begin = {
         .schema = on_schema, .batch = on_batch, .ctx = c, .on_loop = true};
-    const struct uva_write to = {
-        .format = format, .http_chunked = true, .on_done = on_done, .ctx = c};
+    const struct uva_write to = {.encode.format = format,
+                                 .http_chunked = true,
+                                 .on_done = on_done,
+                                 .ctx = c};
     struct uva_outcome outcome = {.end = UVA_END_FAILED};
 
     c->head = head;

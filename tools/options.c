@@ -176,7 +176,7 @@ static int format_set(struct uva__options *options, const char *value,
 
     for (i = 0; i < FORMATS_COUNT; i++) {
         if (strcmp(FORMATS[i].name, value) == 0) {
-            options->write.format = FORMATS[i].format;
+            options->encode.format = FORMATS[i].format;
             options->has_format = true;
             return 0;
         }
@@ -197,7 +197,7 @@ static int delimiter_set(struct uva__options *options, const char *value,
         return uva_error_set(error, EINVAL,
                              "--delimiter takes one ASCII character, not '%s'",
                              value);
-    options->write.csv.delimiter = text[0];
+    options->encode.csv.delimiter = text[0];
     return 0;
 }
 
@@ -239,7 +239,7 @@ static const char **text_find(struct uva__options *options, enum name name)
     case NAME_OUTPUT:
         return &options->output;
     case NAME_NULL:
-        return &options->write.csv.null_text;
+        return &options->encode.csv.null_text;
     case NAME_TRACE:
         return &options->trace;
     default:
@@ -280,8 +280,8 @@ static int value_set(struct uva__options *options, enum name name,
 static void flag_set(struct uva__options *options, enum name name)
 {
     options->in_place |= name == NAME_IN_PLACE;
-    options->write.csv.rows_only |= name == NAME_NO_HEADER;
-    options->write.as_stored |= name == NAME_AS_STORED;
+    options->encode.csv.rows_only |= name == NAME_NO_HEADER;
+    options->encode.as_stored |= name == NAME_AS_STORED;
     options->quiet |= name == NAME_QUIET;
     options->verbose |= name == NAME_VERBOSE;
     options->help |= name == NAME_HELP;
@@ -376,7 +376,7 @@ static int options_read_ending(struct uva__options *options,
         return 0;
     for (i = 0; i < FORMATS_COUNT; i++) {
         if (ending_is(FORMATS[i].endings, ending)) {
-            options->write.format = FORMATS[i].format;
+            options->encode.format = FORMATS[i].format;
             return 0;
         }
     }
@@ -400,17 +400,17 @@ static int options_check_output(struct uva__options *options,
 static int options_check_text(const struct uva__options *options,
                               struct uva_error *error)
 {
-    const struct uva_csv *csv = &options->write.csv;
+    const struct uva_csv *csv = &options->encode.csv;
     const enum name name = csv->null_text != NULL   ? NAME_NULL
                            : csv->delimiter != '\0' ? NAME_DELIMITER
                            : csv->rows_only         ? NAME_NO_HEADER
                                                     : NAMES;
 
-    if (options->write.as_stored &&
-        options->write.format <= UVA_FORMAT_ARROW_FILE)
+    if (options->encode.as_stored &&
+        options->encode.format <= UVA_FORMAT_ARROW_FILE)
         return uva_error_set(error, EINVAL, "%s is for CSV and JSON",
                              TEXTS[NAME_AS_STORED]);
-    if (name == NAMES || options->write.format == UVA_FORMAT_CSV)
+    if (name == NAMES || options->encode.format == UVA_FORMAT_CSV)
         return 0;
     return uva_error_set(error, EINVAL, "%s is for CSV alone", TEXTS[name]);
 }
@@ -500,7 +500,7 @@ int uva__options_init(struct uva__options *options, char **args,
     int code;
 
     *options =
-        (struct uva__options){.set = set, .write.format = UVA_FORMAT_CSV};
+        (struct uva__options){.set = set, .encode.format = UVA_FORMAT_CSV};
     code = options_read(options, args, error);
     if (code != 0 || options->help)
         return code;

@@ -54,16 +54,16 @@ struct uva__options {
     const char *token_file; /* for a server, as the next one; may be NULL */
     const char *tls_ca;     /* its certificates; NULL: the system's */
     const char *output;     /* path of the file; NULL: standard output */
-    struct uva_write write; /* format, and how CSV is written */
-    bool has_format;        /* the command line names it */
-    bool in_place;          /* the file itself is written to */
-    const char *trace;      /* path of the trace; may be NULL */
-    bool quiet;             /* no progress, no summary */
-    bool verbose;           /* a longer summary */
-    bool help;              /* only print the help */
-    bool sync_only;         /* stall: no run through uvarrow */
-    bool async_only;        /* stall: only the run through uvarrow */
-    size_t n_settings;      /* number of settings below */
+    struct uva_encode encode; /* format, and how CSV is written */
+    bool has_format;          /* the command line names it */
+    bool in_place;            /* the file itself is written to */
+    const char *trace;        /* path of the trace; may be NULL */
+    bool quiet;               /* no progress, no summary */
+    bool verbose;             /* a longer summary */
+    bool help;                /* only print the help */
+    bool sync_only;           /* stall: no run through uvarrow */
+    bool async_only;          /* stall: only the run through uvarrow */
+    size_t n_settings;        /* number of settings below */
     struct uva__setting settings[UVA__OPTIONS_SETTINGS]; /* in order */
     size_t n_params;                                     /* and of these: */
     struct uva__parameter params[UVA__OPTIONS_PARAMS];   /* owns, in order */

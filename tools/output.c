@@ -30,7 +30,7 @@ struct uva__output_chunk {
     struct uva_part part;           /* owns; zeroes: the bytes are a copy, which
                                                is after the buffers */
     size_t size;                    /* in bytes */
-    int64_t rows;                   /* of a batch; -1: another chunk */
+    int64_t rows;                   /* in it */
     unsigned count;                 /* number of buffers */
     uv_buf_t rest[];                /* file: the remaining bytes */
 };
@@ -192,8 +192,8 @@ static void chunk_end(struct uva__output_chunk *chunk, int code)
     output->pending_bytes -= chunk->size;
     if (code >= 0) {
         output->written.bytes += (int64_t)chunk->size;
-        output->written.rows += chunk->rows < 0 ? 0 : chunk->rows;
-        output->written.batches += chunk->rows >= 0;
+        output->written.rows += chunk->rows;
+        output->written.batches += chunk->rows > 0;
     }
     uva_part_release(&chunk->part);
     free(chunk);
@@ -313,7 +313,6 @@ static struct uva__output_chunk *chunk_new(struct uva__output *output,
         return NULL;
     chunk->output = output;
     chunk->count = (unsigned)count;
-    chunk->rows = -1;
     return chunk;
 }
 
@@ -345,12 +344,6 @@ int uva__output_write_part(struct uva__output *output, struct uva_part *part)
 {
     struct uva__output_chunk *chunk;
 
-    if (part->count == 0) {
-        output->written.rows += part->rows < 0 ? 0 : part->rows;
-        output->written.batches += part->rows >= 0;
-        uva_part_release(part);
-        return 0;
-    }
     chunk = chunk_new(output, part->count, 0);
     if (chunk == NULL) {
         uva_part_release(part);

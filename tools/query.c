@@ -153,10 +153,8 @@ static int query_on_batch(void *ctx, struct uva_batch *batch)
     if (code != 0)
         return code;
     q->tally.bytes += part.bytes;
-    if (part.rows >= 0) {
-        q->tally.rows += part.rows;
-        q->tally.batches++;
-    }
+    q->tally.rows += part.rows;
+    q->tally.batches += part.rows > 0;
     code = uva__output_write_part(&q->output, &part);
     if (code != 0)
         return code;
@@ -306,14 +304,10 @@ static void query_watch(struct query *q)
 
 static int query_start_stream(struct query *q)
 {
-    int code;
-
     q->stream = q->options.from != NULL
                     ? uva__from_stream(q->runtime, &q->options, &q->error)
                     : uva__connect(q->runtime, &q->options);
-    code = uva_stream_encode(q->stream, &q->options.write);
-    if (code == ENOMEM)
-        return uva_error_set(&q->error, code, "out of memory");
+    (void)uva_stream_encode(q->stream, &q->options.encode);
     return uva_stream_for_each(
         q->stream,
         &(struct uva_consumer){.on_schema = query_on_schema,

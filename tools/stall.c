@@ -36,7 +36,7 @@ static const char HELP[] =
     "  --driver, --entrypoint, --uri, --option, --connection-option and\n"
     "  --statement-option         as in uvarrow query\n";
 
-static const struct uva_write csv = {.format = UVA_FORMAT_CSV};
+static const struct uva_encode csv = {.format = UVA_FORMAT_CSV};
 
 /* A run of the two. */
 struct run {
@@ -187,7 +187,7 @@ static int async_on_batch(void *ctx, struct uva_batch *batch)
 
     if (code != 0)
         return code;
-    if (part.rows >= 0)
+    if (part.rows > 0)
         run_count(ctx, part.rows, (size_t)part.bytes);
     uva_part_release(&part);
     return 0;
@@ -220,18 +220,14 @@ static void async_on_done(void *ctx, const struct uva_outcome *outcome)
 static int async_start(struct run *run)
 {
     struct uva_stream *stream = uva__connect(run->runtime, run->options);
-    int code = uva_stream_encode(stream, &csv);
+    int code;
 
-    if (code != ENOMEM) { /* the start returns the first error, with text */
-        code = uva_stream_for_each(
-            stream,
-            &(struct uva_consumer){.on_batch = async_on_batch,
-                                   .on_done = async_on_done,
-                                   .ctx = run},
-            &run->error);
-    } else {
-        uva_error_set(&run->error, code, "out of memory");
-    }
+    (void)uva_stream_encode(stream, &csv);
+    code = uva_stream_for_each(
+        stream,
+        &(struct uva_consumer){
+            .on_batch = async_on_batch, .on_done = async_on_done, .ctx = run},
+        &run->error);
     uva_stream_release(stream);
     return code;
 }

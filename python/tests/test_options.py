@@ -24,7 +24,6 @@ OURS = No("the package's own function or object")
 LOOP = No("a function of Python takes the GIL, so it does not run on the loop")
 STREAMS = No("that of the stream")
 RUNTIME = No("the package has one runtime for each event loop, without options")
-SOCKETS = No("the chunks of ipc() are written by the server of the user")
 TEXT = No("ipc() encodes Arrow IPC alone")
 
 # struct: members, with the function and its keyword
@@ -112,11 +111,9 @@ MEMBERS = {
         "keep_going": (uvarrow.merge, "keep_going"),
         "open_at_once": (uvarrow.merge, "open_at_once"),
         "window": (uvarrow.merge, "window")},
-    "write": {
+    "encode": {
         "format": TEXT, "csv": TEXT, "as_stored": TEXT,
-        "compression": (uvarrow.ipc, "compression"),
-        "http_chunked": SOCKETS, "high_bytes": SOCKETS, "low_bytes": SOCKETS,
-        "on_done": SOCKETS, "ctx": SOCKETS},
+        "compression": (uvarrow.ipc, "compression")},
     "runtime_options": dict.fromkeys(
         ("name", "workers", "allocator", "log", "check",
          "turn_batches", "turn_us", "uv_version",
@@ -129,7 +126,7 @@ MEMBERS = {
 }
 # structs that the library fills in
 GIVEN = {"adbc_pool_stats", "batch", "stream_info", "stage_stats",
-         "runtime_stats", "outcome", "event"}
+         "runtime_stats", "outcome", "event", "part"}
 # parameters beside the members
 OTHERS = {"self", "first", "others", "source", "iterable", "schema", "data",
           "uri", "mode",  # these two are options of the driver

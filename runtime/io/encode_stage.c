@@ -5,12 +5,16 @@
  *
  * A part travels where an array has its bitmap, which nothing reads of an array
  * without rows: not in private_data, because sharing an array replaces that.
- * Text also is the one column of the array, so that windows count its bytes.
+ * Between the map and the transform, text also is the one column of the array,
+ * so that windows count its bytes.
  *
- * Happy path:  schema -> batch (the schema's part goes with the first; the line
- *              of names is the name of the schema) -> finish.
+ * Happy path:  schema -> batch (the begin of the output and the first batch are
+ *              one part; the line of names is the name of the schema) ->
+ *              finish.
  *
  * What can fail: the encoder. Its code and text end the stream FAILED. */
+#include "io/encode_stage.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -27,15 +31,18 @@ enum { PARTS_AHEAD = 2 };
 
 /* The stage. */
 struct encode_stage {
-    struct uva_write options;
+    struct uva_encode options;
     struct uva_encoder *encoder; /* owns; NULL: there is no schema */
-    bool has_begun;              /* the schema's part was emitted */
+    struct uva_part begin;       /* owns: the begin of Arrow IPC, until it is
+                                    emitted */
+    bool has_begun;              /* the begin of the output was emitted */
     char null_text[];            /* options.csv.null_text */
 };
 
 /* The carrier of a part; borrowed by the array's struct. */
 struct encoded_part {
-    struct uva_part part;           /* owns */
+    struct uva_part part;           /* counts */
+    bool is_batch;                  /* it is one of a batch */
     const void *buffers[1];         /* this struct */
     const void *column_buffers[2];  /* of text: its bytes */
     struct ArrowArray column;       /* released with the root */
@@ -45,7 +52,7 @@ struct encoded_part {
 /* The stage that puts the line of names before the lines. */
 struct encode_names {
     char *line;     /* owns; "": none. NULL: there is no schema */
-    bool has_begun; /* the line was emitted */
+    bool has_begun; /* the line was emitted, or there is none */
 };
 
 /* The schema of encoded text, in one allocation. */
@@ -69,6 +76,23 @@ static void encode_release(struct ArrowArray *array)
 static void encode_release_column(struct ArrowArray *array)
 {
     array->release = NULL;
+}
+
+/* ---- the carrier --------------------------------------------------------- */
+
+/* What the array carries; NULL: it is another one. Looks into no foreign memory
+ * but the list of buffers. */
+static const struct encoded_part *encode_carried(const struct ArrowArray *array)
+{
+    const struct encoded_part *encoded;
+
+    if (array->release == NULL || array->length != 0 || array->n_buffers != 1 ||
+        array->buffers[0] == NULL)
+        return NULL;
+    encoded = array->buffers[0];
+    return (const void *)array->buffers == (const void *)&encoded->buffers
+               ? encoded
+               : NULL;
 }
 
 /* ---- making ------------------------------------------------------------- */
@@ -119,30 +143,39 @@ static void encode_add_column(struct encoded_part *encoded,
     array->children = encoded->children;
 }
 
-/* Passes on a part, which it takes. Returns as the emitter does. */
-static int encode_emit(struct uva_part *part, uva_emit_fn *emit, void *emitter,
-                       struct uva_error *error)
+/* Passes on a part, which it takes. Returns as a function of a transform. */
+static int encode_emit(struct uva_part *part, bool is_batch, uva_emit_fn *emit,
+                       void *emitter, struct uva_error *error)
 {
     struct uva_batch out = {0};
+    struct encoded_part *encoded = encode_make(part, &out.data);
+    int code;
 
-    return encode_make(part, &out.data) == NULL ? encode_no_memory(error)
-                                                : emit(emitter, &out);
+    if (encoded == NULL)
+        return encode_no_memory(error);
+    encoded->is_batch = is_batch;
+    code = emit(emitter, &out);
+    return code == EAGAIN ? 0 : code;
 }
 
 /* ---- Arrow IPC ---------------------------------------------------------- */
 
-/* Emits the begin of the output, once. */
-static int encode_begin(struct encode_stage *stage, uva_emit_fn *emit,
-                        void *emitter, struct uva_error *error)
+/* Passes on what follows the begin of the output, which it takes, together with
+ * that if it is the first. */
+static int encode_emit_next(struct encode_stage *stage, struct uva_part *next,
+                            bool is_batch, uva_emit_fn *emit, void *emitter,
+                            struct uva_error *error)
 {
-    struct uva_part part;
-
-    if (stage->has_begun)
-        return 0;
-    if (uva_encoder_begin(stage->encoder, &part) != 0)
+    if (!stage->has_begun &&
+        uva__part_join((struct uva_part[]){stage->begin, *next}, 2, next) !=
+            0) {
+        uva_part_release(next);
         return encode_no_memory(error);
+    }
+    if (!stage->has_begun)
+        stage->begin = (struct uva_part){0};
     stage->has_begun = true;
-    return encode_emit(&part, emit, emitter, error);
+    return encode_emit(next, is_batch, emit, emitter, error);
 }
 
 static void encode_release_schema(struct ArrowSchema *schema)
@@ -150,14 +183,26 @@ static void encode_release_schema(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
+/* The schema of what follows the stage. */
+static void encode_no_columns(struct ArrowSchema *out)
+{
+    *out = (struct ArrowSchema){
+        .format = "+s", .name = "", .release = encode_release_schema};
+}
+
 static int encode_schema(void *ctx, const struct ArrowSchema *in,
                          struct ArrowSchema *out, struct uva_error *error)
 {
     struct encode_stage *stage = ctx;
 
-    *out = (struct ArrowSchema){
-        .format = "+s", .name = "", .release = encode_release_schema};
-    return uva_encoder_new(in, &stage->options, &stage->encoder, error);
+    int code = uva_encoder_new(in, &stage->options, &stage->encoder, error);
+
+    if (code != 0)
+        return code;
+    encode_no_columns(out);
+    return uva_encoder_begin(stage->encoder, &stage->begin) == 0
+               ? 0
+               : encode_no_memory(error);
 }
 
 static int encode_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
@@ -165,14 +210,11 @@ static int encode_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 {
     struct encode_stage *stage = ctx;
     struct uva_part part;
-    int code = encode_begin(stage, emit, emitter, error);
+    const int code = uva_encoder_batch(stage->encoder, &in->data, &part, error);
 
-    if (code != 0) /* EAGAIN too: this is called again with the batch */
-        return code;
-    code = uva_encoder_batch(stage->encoder, &in->data, &part, error);
-    if (code == 0)
-        code = encode_emit(&part, emit, emitter, error);
-    return code == EAGAIN ? 0 : code;
+    return code == 0
+               ? encode_emit_next(stage, &part, true, emit, emitter, error)
+               : code;
 }
 
 static int encode_finish(void *ctx, uva_emit_fn *emit, void *emitter,
@@ -180,14 +222,10 @@ static int encode_finish(void *ctx, uva_emit_fn *emit, void *emitter,
 {
     struct encode_stage *stage = ctx;
     struct uva_part part;
-    int code = encode_begin(stage, emit, emitter, error);
 
-    if (code != 0)
-        return code;
     if (uva_encoder_end(stage->encoder, &part) != 0)
         return encode_no_memory(error);
-    code = encode_emit(&part, emit, emitter, error);
-    return code == EAGAIN ? 0 : code;
+    return encode_emit_next(stage, &part, false, emit, emitter, error);
 }
 
 /* ---- text --------------------------------------------------------------- */
@@ -251,6 +289,7 @@ static int encode_text_batch(void *ctx, struct uva_batch *in,
     encoded = encode_make(&part, out);
     if (encoded == NULL)
         return encode_no_memory(error);
+    encoded->is_batch = true;
     encode_add_column(encoded, &out->array);
     return 0;
 }
@@ -261,66 +300,73 @@ static int names_schema(void *ctx, const struct ArrowSchema *in,
                         struct ArrowSchema *out, struct uva_error *error)
 {
     struct encode_names *names = ctx;
-    int code = uva_schema_copy(in, out);
 
-    if (code == 0) {
-        names->line = strdup(in->name);
-        code = names->line != NULL ? 0 : ENOMEM;
-    }
-    return code == 0 ? 0 : encode_no_memory(error);
-}
-
-/* Makes an array that carries the line. */
-static int names_make(const char *line, struct ArrowDeviceArray *out)
-{
-    struct uva__part_draft draft = {0};
-    struct uva_part part;
-    struct encoded_part *encoded = NULL;
-
-    if (uva__part_copy(&draft, line, (int64_t)strlen(line)) &&
-        uva__part_finish(&draft, NULL, &part) == 0) {
-        part.rows = -1;
-        encoded = encode_make(&part, out);
-    }
-    uva__part_fini(&draft);
-    if (encoded == NULL)
-        return ENOMEM;
-    encode_add_column(encoded, &out->array);
+    names->line = strdup(in->name);
+    if (names->line == NULL)
+        return encode_no_memory(error);
+    names->has_begun = names->line[0] == '\0';
+    encode_no_columns(out);
     return 0;
 }
 
-/* Emits the line, once. */
-static int names_begin(struct encode_names *names, uva_emit_fn *emit,
-                       void *emitter, struct uva_error *error)
+/* Gives the line as a part. */
+static int names_part(const struct encode_names *names, struct uva_part *out)
 {
-    struct uva_batch out = {0};
+    struct uva__part_draft draft = {0};
+    int code = ENOMEM;
 
-    if (names->has_begun || names->line[0] == '\0')
-        return 0;
-    if (names_make(names->line, &out.data) != 0)
-        return encode_no_memory(error);
-    names->has_begun = true;
-    return emit(emitter, &out);
+    if (uva__part_copy(&draft, names->line, (int64_t)strlen(names->line)))
+        code = uva__part_finish(&draft, NULL, out);
+    uva__part_fini(&draft);
+    return code;
 }
 
+/* Puts the line of names before the first lines. */
+static int names_begin(struct encode_names *names, struct uva_part *lines)
+{
+    struct uva_part part = {0};
+
+    if (names_part(names, &part) != 0)
+        return ENOMEM;
+    if (uva__part_join((struct uva_part[]){part, *lines}, 2, lines) != 0) {
+        uva_part_release(&part);
+        return ENOMEM;
+    }
+    names->has_begun = true;
+    return 0;
+}
+
+/* A batch without lines is left out: its part would be empty. Its array is not
+ * passed on, since the column was for windows alone. */
 static int names_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                        void *emitter, struct uva_error *error)
 {
-    int code = names_begin(ctx, emit, emitter, error);
+    struct encode_names *names = ctx;
+    const struct encoded_part *encoded = encode_carried(&in->data.array);
+    struct uva_part part;
 
-    if (code == 0) /* after EAGAIN this is called again with the batch */
-        code = uva_array_is_live(&in->data) ? emit(emitter, in) : 0;
-    else
-        return code;
-    return code == EAGAIN ? 0 : code;
+    if (encoded->part.bytes == 0)
+        return 0;
+    uva__part_share(&encoded->part, &part);
+    if (!names->has_begun && names_begin(names, &part) != 0) {
+        uva_part_release(&part);
+        return encode_no_memory(error);
+    }
+    return encode_emit(&part, true, emit, emitter, error);
 }
 
 static int names_finish(void *ctx, uva_emit_fn *emit, void *emitter,
                         struct uva_error *error)
 {
-    const int code = names_begin(ctx, emit, emitter, error);
+    struct encode_names *names = ctx;
+    struct uva_part part;
 
-    return code == EAGAIN ? 0 : code;
+    if (names->has_begun)
+        return 0;
+    names->has_begun = true;
+    return names_part(names, &part) == 0
+               ? encode_emit(&part, false, emit, emitter, error)
+               : encode_no_memory(error);
 }
 
 static void names_free(void *ctx)
@@ -337,12 +383,13 @@ static void encode_free(void *ctx)
 {
     struct encode_stage *stage = ctx;
 
+    uva_part_release(&stage->begin);
     uva_encoder_free(stage->encoder);
     free(stage);
 }
 
 /* Makes the stage, with a copy of the options. */
-static struct encode_stage *encode_stage_new(const struct uva_write *options)
+static struct encode_stage *encode_stage_new(const struct uva_encode *options)
 {
     const char *null_text = options->csv.null_text;
     const size_t size = null_text == NULL ? 0 : strlen(null_text);
@@ -355,6 +402,27 @@ static struct encode_stage *encode_stage_new(const struct uva_write *options)
         memcpy(stage->null_text, null_text, size);
     stage->options.csv.null_text = stage->null_text;
     return stage;
+}
+
+/* Without memory for the stage, one that needs none fails the stream. */
+static int encode_refuse_schema(void *ctx, const struct ArrowSchema *in,
+                                struct ArrowSchema *out,
+                                struct uva_error *error)
+{
+    (void)ctx;
+    (void)in;
+    (void)out;
+    return encode_no_memory(error);
+}
+
+static int encode_add_refusal(struct uva_stream *stream)
+{
+    const int code = uva_stream_transform(
+        stream, &(struct uva_transform){.batch = encode_batch,
+                                        .schema = encode_refuse_schema,
+                                        .on_loop = true});
+
+    return code == 0 ? ENOMEM : code;
 }
 
 /* Adds the two stages of text, and takes `stage`. */
@@ -376,7 +444,7 @@ static int encode_add_text(struct uva_stream *stream,
 
     if (names == NULL) {
         encode_free(stage);
-        return ENOMEM;
+        return encode_add_refusal(stream);
     }
     (void)uva_stream_map(stream, &map);
     (void)uva_stream_parallel(stream, NULL);
@@ -384,55 +452,46 @@ static int encode_add_text(struct uva_stream *stream,
 }
 
 int uva_stream_encode(struct uva_stream *stream,
-                      const struct uva_write *options)
+                      const struct uva_encode *options)
 {
-    static const struct uva_write plain = {.format = UVA_FORMAT_ARROW};
-    const struct uva_write *o = options != NULL ? options : &plain;
+    static const struct uva_encode plain = {.format = UVA_FORMAT_ARROW};
+    const struct uva_encode *o = options != NULL ? options : &plain;
     struct encode_stage *stage = encode_stage_new(o);
+    int code;
 
     if (stage == NULL)
-        return ENOMEM;
+        return encode_add_refusal(stream);
     if (uva__encoder_is_text(o->format))
-        return encode_add_text(stream, stage);
-    return uva_stream_transform(
-        stream, &(struct uva_transform){.batch = encode_batch,
-                                        .finish = encode_finish,
-                                        .schema = encode_schema,
-                                        .free_ctx = encode_free,
-                                        .ctx = stage,
-                                        .on_loop = o->compression == 0,
-                                        .window.batches = PARTS_AHEAD});
+        code = encode_add_text(stream, stage);
+    else
+        code = uva_stream_transform(
+            stream, &(struct uva_transform){.batch = encode_batch,
+                                            .finish = encode_finish,
+                                            .schema = encode_schema,
+                                            .free_ctx = encode_free,
+                                            .ctx = stage,
+                                            .on_loop = o->compression ==
+                                                       UVA_COMPRESSION_NONE,
+                                            .window.batches = PARTS_AHEAD});
+    return code == 0 ? uva__encoder_check(o, NULL) : code;
 }
 
 /* ---- the parts ----------------------------------------------------------- */
 
-/* What the array carries; NULL: it is another one. Looks into no foreign memory
- * but the list of buffers. */
-static const struct encoded_part *encode_carried(const struct ArrowArray *array)
+bool uva__part_is_batch(const struct ArrowDeviceArray *array)
 {
-    const struct encoded_part *encoded;
+    const struct encoded_part *encoded = encode_carried(&array->array);
 
-    if (array->release == NULL || array->length != 0 || array->n_buffers != 1 ||
-        array->buffers[0] == NULL)
-        return NULL;
-    encoded = array->buffers[0];
-    return (const void *)array->buffers == (const void *)&encoded->buffers
-               ? encoded
-               : NULL;
+    return encoded != NULL && encoded->is_batch;
 }
 
 int uva_part_take(struct ArrowDeviceArray *array, struct uva_part *out)
 {
     const struct encoded_part *encoded = encode_carried(&array->array);
-    struct uva__part_draft none = {0};
-    void *owner;
 
     if (encoded == NULL)
         return EINVAL;
-    if (uva__part_finish(&none, array, out) != 0)
-        return ENOMEM;
-    owner = out->owner;
-    *out = encoded->part;
-    out->owner = owner;
+    uva__part_share(&encoded->part, out);
+    uva_array_release(array);
     return 0;
 }

@@ -4,36 +4,37 @@
 
 #include "io/ipc_compress.h"
 #include "io/ipc_encoder.h"
+#include "io/reserved.h"
 #include "io/text_encoder.h"
 #include "uvarrow/arrow.h"
 
 /* ---- options ------------------------------------------------------------ */
 
-static int encoder_check_text(const struct uva_write *options,
+static int encoder_check_text(const struct uva_encode *options,
                               struct uva_error *error)
 {
     if (options->compression != 0)
-        return uva_error_set(error, EINVAL,
-                             "uva_write: compression is %d, which is for Arrow "
-                             "IPC alone",
-                             (int)options->compression);
+        return uva_error_set(
+            error, EINVAL,
+            "uva_encode: compression is %d, which is for Arrow "
+            "IPC alone",
+            (int)options->compression);
     return options->format == UVA_FORMAT_CSV
                ? uva__text_encoder_check(&options->csv, error)
                : 0;
 }
 
-int uva__encoder_check(const struct uva_write *options, struct uva_error *error)
+int uva__encoder_check(const struct uva_encode *options,
+                       struct uva_error *error)
 {
     if (options->format != UVA_FORMAT_ARROW &&
         options->format != UVA_FORMAT_ARROW_FILE &&
         !uva__encoder_is_text(options->format))
-        return uva_error_set(error, EINVAL, "uva_write: format is %d",
+        return uva_error_set(error, EINVAL, "uva_encode: format is %d",
                              (int)options->format);
-    for (size_t i = 0;
-         i < sizeof(options->reserved) / sizeof(*options->reserved); i++)
-        if (options->reserved[i] != NULL)
-            return uva_error_set(error, EINVAL,
-                                 "uva_write: reserved[%zu] is not NULL", i);
+    if (uva__reserved_check("uva_encode", options->reserved, 4, error) != 0 ||
+        uva__reserved_check("uva_csv", options->csv.reserved, 2, error) != 0)
+        return EINVAL;
     return uva__encoder_is_text(options->format)
                ? encoder_check_text(options, error)
                : uva__ipc_compress_check(options->compression, error);
@@ -42,18 +43,18 @@ int uva__encoder_check(const struct uva_write *options, struct uva_error *error)
 /* ---- the calls ---------------------------------------------------------- */
 
 int uva_encoder_new(const struct ArrowSchema *schema,
-                    const struct uva_write *options, struct uva_encoder **out,
+                    const struct uva_encode *options, struct uva_encoder **out,
                     struct uva_error *error)
 {
-    static const struct uva_write plain = {.format = UVA_FORMAT_ARROW};
-    const struct uva_write *write = options == NULL ? &plain : options;
-    int code = uva__encoder_check(write, error);
+    static const struct uva_encode plain = {.format = UVA_FORMAT_ARROW};
+    const struct uva_encode *o = options == NULL ? &plain : options;
+    int code = uva__encoder_check(o, error);
 
     if (code != 0)
         return code;
-    return uva__encoder_is_text(write->format)
-               ? uva__text_encoder_new(schema, write, out, error)
-               : uva__ipc_encoder_new(schema, write, out, error);
+    return uva__encoder_is_text(o->format)
+               ? uva__text_encoder_new(schema, o, out, error)
+               : uva__ipc_encoder_new(schema, o, out, error);
 }
 
 int uva_encoder_begin(struct uva_encoder *encoder, struct uva_part *out)
@@ -63,10 +64,8 @@ int uva_encoder_begin(struct uva_encoder *encoder, struct uva_part *out)
     if (encoder->step != UVA__ENCODER_NEW)
         return EINVAL;
     code = encoder->ops->begin(encoder, out);
-    if (code == 0) {
+    if (code == 0)
         encoder->step = UVA__ENCODER_BEGUN;
-        out->rows = -1;
-    }
     return code;
 }
 
@@ -116,10 +115,8 @@ int uva_encoder_end(struct uva_encoder *encoder, struct uva_part *out)
     if (encoder->step != UVA__ENCODER_BEGUN)
         return EINVAL;
     code = encoder->ops->end(encoder, out);
-    if (code == 0) {
+    if (code == 0)
         encoder->step = UVA__ENCODER_ENDED;
-        out->rows = -1;
-    }
     return code;
 }
 

@@ -37,7 +37,7 @@ static inline bool uva__encoder_is_text(enum uva_format format)
 
 /* Checks the `options` of uva_encoder_new(). 0; EINVAL or ENOTSUP, with a text.
  * Thread: any. */
-UVA_MUST_CHECK int uva__encoder_check(const struct uva_write *options,
+UVA_MUST_CHECK int uva__encoder_check(const struct uva_encode *options,
                                       struct uva_error *error);
 
 #endif

@@ -126,10 +126,12 @@ int uva__ipc_compress_check(int32_t codec, struct uva_error *error)
     if (codec == UVA__IPC_PLAIN)
         return 0;
     if (codec < 0 || codec > UVA__IPC_ZSTD)
-        return uva_error_set(error, EINVAL, "compression is %d", (int)codec);
+        return uva_error_set(error, EINVAL, "uva_encode: compression is %d",
+                             (int)codec);
     if (codecs[codec].compress == NULL)
         return uva_error_set(error, ENOTSUP,
-                             "compression %s: built without its library",
+                             "uva_encode: compression %s: built without its "
+                             "library",
                              codecs[codec].name);
     return 0;
 }

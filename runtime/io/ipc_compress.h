@@ -6,7 +6,7 @@
 
 #include "io/ipc_write_body.h"
 
-/* Codecs, as struct uva_write counts them. */
+/* Codecs, as enum uva_compression counts them. */
 enum uva__ipc_codec {
     UVA__IPC_PLAIN = 0, /* not compressed */
     UVA__IPC_LZ4,       /* frames of LZ4 */

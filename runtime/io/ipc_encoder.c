@@ -354,7 +354,7 @@ static const struct uva__encoder_ops ipc_encoder_ops = {
 };
 
 int uva__ipc_encoder_new(const struct ArrowSchema *schema,
-                         const struct uva_write *options,
+                         const struct uva_encode *options,
                          struct uva_encoder **out, struct uva_error *error)
 {
     struct ipc_encoder *encoder = calloc(1, sizeof(*encoder));

@@ -7,7 +7,7 @@
 
 /* Makes an encoder; as uva_encoder_new(). `options` were checked. */
 UVA_MUST_CHECK int uva__ipc_encoder_new(const struct ArrowSchema *schema,
-                                        const struct uva_write *options,
+                                        const struct uva_encode *options,
                                         struct uva_encoder **out,
                                         struct uva_error *error);
 

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "io/reserved.h"
 #include "uvarrow/runtime.h"
 
 int uva__ipc_source_check(const struct uva_ipc_source *options,
@@ -14,12 +15,7 @@ int uva__ipc_source_check(const struct uva_ipc_source *options,
     if (options->max_bytes < 0)
         return uva_error_set(error, EINVAL,
                              "uva_ipc_source: max_bytes is negative");
-    for (size_t i = 0;
-         i < sizeof(options->reserved) / sizeof(*options->reserved); i++)
-        if (options->reserved[i] != NULL)
-            return uva_error_set(
-                error, EINVAL, "uva_ipc_source: reserved[%zu] is not NULL", i);
-    return 0;
+    return uva__reserved_check("uva_ipc_source", options->reserved, 4, error);
 }
 
 int uva__ipc_source_end(struct uva_runtime *runtime,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part is one block: the array, the list of blocks, and the vector of
- * buffers. */
+/* A part is one block: the array, the list of blocks, the vector of buffers,
+ * and the list of the parts that were joined in it. */
 #include "io/part.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,33 @@
 
 /* The owner of a part. */
 struct part {
+    atomic_int users;              /* the last one frees it */
     struct ArrowDeviceArray array; /* owns; released: no array */
     struct uva__ipc_block *blocks; /* owns */
     void *memory;                  /* owns */
+    struct part **inner;           /* counts: the joined parts, which have no
+                                      others in them; after the buffers */
+    size_t n_inner;                /* number of them */
     uv_buf_t buffers[];
 };
+
+/* Makes an owner of no memory, with room for `count` buffers and `most` joined
+ * parts. */
+static struct part *part_new(size_t count, size_t most)
+{
+    struct part *part = malloc(sizeof(*part) + count * sizeof(*part->buffers) +
+                               most * sizeof(struct part *));
+
+    if (part == NULL)
+        return NULL;
+    atomic_init(&part->users, 1);
+    part->array.array.release = NULL;
+    part->blocks = NULL;
+    part->memory = NULL;
+    part->inner = (struct part **)(void *)&part->buffers[count];
+    part->n_inner = 0;
+    return part;
+}
 
 bool uva__part_borrow(struct uva__part_draft *draft, const void *data,
                       int64_t size)
@@ -70,16 +93,15 @@ void uva__part_take_blocks(struct uva__part_draft *draft,
 int uva__part_finish(struct uva__part_draft *draft,
                      struct ArrowDeviceArray *array, struct uva_part *out)
 {
-    const size_t size = draft->n_buffers * sizeof(*draft->buffers);
-    struct part *part = malloc(sizeof(*part) + size);
+    struct part *part = part_new(draft->n_buffers, 0);
 
     if (part == NULL)
         return ENOMEM;
-    if (size > 0)
-        memcpy(part->buffers, draft->buffers, size);
+    if (draft->n_buffers > 0)
+        memcpy(part->buffers, draft->buffers,
+               draft->n_buffers * sizeof(*draft->buffers));
     part->blocks = draft->blocks;
     part->memory = draft->memory;
-    part->array.array.release = NULL;
     if (array != NULL)
         uva_array_move(array, &part->array);
     *out = (struct uva_part){.buffers = part->buffers,
@@ -92,18 +114,57 @@ int uva__part_finish(struct uva__part_draft *draft,
     return 0;
 }
 
-void uva_part_release(struct uva_part *out)
+int uva__part_join(struct uva_part *parts, size_t count, struct uva_part *out)
 {
     struct part *part;
+    size_t n_buffers = 0;
 
-    if (out == NULL || out->owner == NULL)
+    for (size_t i = 0; i < count; i++)
+        n_buffers += parts[i].count;
+    part = part_new(n_buffers, count);
+    if (part == NULL)
+        return ENOMEM;
+    *out = (struct uva_part){.buffers = part->buffers, .owner = part};
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].owner == NULL)
+            continue;
+        memcpy(&part->buffers[out->count], parts[i].buffers,
+               parts[i].count * sizeof(*parts[i].buffers));
+        out->count += parts[i].count;
+        out->bytes += parts[i].bytes;
+        out->rows += parts[i].rows;
+        part->inner[part->n_inner++] = parts[i].owner;
+        parts[i] = (struct uva_part){0};
+    }
+    return 0;
+}
+
+void uva__part_share(const struct uva_part *part, struct uva_part *out)
+{
+    struct part *owner = part->owner;
+
+    (void)atomic_fetch_add_explicit(&owner->users, 1, memory_order_relaxed);
+    *out = *part;
+}
+
+static void part_drop(struct part *part)
+{
+    if (atomic_fetch_sub_explicit(&part->users, 1, memory_order_acq_rel) > 1)
         return;
-    part = out->owner;
-    *out = (struct uva_part){0};
+    for (size_t i = 0; i < part->n_inner; i++)
+        part_drop(part->inner[i]);
     uva_array_release(&part->array);
     uva__ipc_blocks_free(part->blocks);
     free(part->memory);
     free(part);
+}
+
+void uva_part_release(struct uva_part *out)
+{
+    if (out == NULL || out->owner == NULL)
+        return;
+    part_drop(out->owner);
+    *out = (struct uva_part){0};
 }
 
 void uva__part_clear(struct uva__part_draft *draft)

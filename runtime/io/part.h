@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The output of an encoder: buffers to be written, and the memory that they
- * borrow from. It outlives its encoder. */
+ * borrow from. It outlives its encoder, and may have several users: the batch
+ * that carries a part, and each copy of that. */
 #ifndef UVA_IO_PART_H
 #define UVA_IO_PART_H
 
@@ -44,6 +45,16 @@ void uva__part_take_blocks(struct uva__part_draft *draft,
 UVA_MUST_CHECK int uva__part_finish(struct uva__part_draft *draft,
                                     struct ArrowDeviceArray *array,
                                     struct uva_part *out);
+
+/* Gives one part with the bytes and the rows of `count` others, which it takes.
+ * Empty parts (zeroes) may be among them. Returns 0; ENOMEM, and no argument
+ * was taken. */
+UVA_MUST_CHECK int uva__part_join(struct uva_part *parts, size_t count,
+                                  struct uva_part *out);
+
+/* Gives another user of a part that is not empty, who releases it, too.
+ * Thread: any. */
+void uva__part_share(const struct uva_part *part, struct uva_part *out);
 
 /* Empties the draft. */
 void uva__part_clear(struct uva__part_draft *draft);

@@ -45,12 +45,12 @@ int uva__text_encoder_check(const struct uva_csv *options,
     if (delimiter == '"' || delimiter == '\n' || delimiter == '\r' ||
         (unsigned char)delimiter >= 0x80)
         return uva_error_set(error, EINVAL,
-                             "uva_write: csv.delimiter is 0x%02x",
+                             "uva_encode: csv.delimiter is 0x%02x",
                              (unsigned)(unsigned char)delimiter);
     if (null_text != NULL && (strchr(null_text, delimiter) != NULL ||
                               strpbrk(null_text, "\"\r\n") != NULL))
         return uva_error_set(error, EINVAL,
-                             "uva_write: csv.null_text holds a delimiter, a "
+                             "uva_encode: csv.null_text holds a delimiter, a "
                              "quote, or a line break");
     return 0;
 }
@@ -259,7 +259,7 @@ static int text_read_schema(struct text_encoder *encoder,
 }
 
 int uva__text_encoder_new(const struct ArrowSchema *schema,
-                          const struct uva_write *options,
+                          const struct uva_encode *options,
                           struct uva_encoder **out, struct uva_error *error)
 {
     const struct uva_csv *csv = &options->csv;

@@ -12,7 +12,7 @@ UVA_MUST_CHECK int uva__text_encoder_check(const struct uva_csv *options,
 /* Makes an encoder; as uva_encoder_new(). `options` were checked. Its batches
  * may be encoded by several threads at a time. */
 UVA_MUST_CHECK int uva__text_encoder_new(const struct ArrowSchema *schema,
-                                         const struct uva_write *options,
+                                         const struct uva_encode *options,
                                          struct uva_encoder **out,
                                          struct uva_error *error);
 

@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/encode_stage.h"
 #include "io/encoder.h"
+#include "io/reserved.h"
 #include "uvarrow/arrow.h"
 
 enum { HIGH_BYTES = 1 << 20 };
@@ -159,18 +161,13 @@ void uva__writer_written(struct uva__write_op *op, int code)
 
 /* ---- the consumer ------------------------------------------------------- */
 
-/* Writes a part, and takes it. A part without bytes is left out: as a chunk, it
- * would be the last one. Returns 0, also if a write fails, since its cancel
- * ends the stream; or ENOMEM. */
+/* Writes a part, and takes it. Returns 0, also if a write fails, since its
+ * cancel ends the stream; or ENOMEM. */
 static int writer_write(struct uva__writer *w, struct uva_part *part)
 {
     struct uva__write_op *op;
     int code;
 
-    if (part->bytes == 0) {
-        uva_part_release(part);
-        return 0;
-    }
     op = writer_op_new(w, part->count + 2);
     if (op == NULL) {
         uva_part_release(part);
@@ -189,14 +186,15 @@ static int writer_on_batch(void *ctx, struct uva_batch *batch)
     struct uva__writer *w = ctx;
     struct uva_part part;
     int64_t rows;
+    const bool is_batch = uva__part_is_batch(&batch->data);
     int code = uva_part_take(&batch->data, &part);
 
     if (code != 0)
         return code;
     rows = part.rows;
     code = writer_write(w, &part);
-    if (code == 0 && rows >= 0) {
-        w->batches++;
+    if (code == 0) {
+        w->batches += is_batch;
         w->rows += rows;
     }
     if (code != 0 || w->why.code != 0)
@@ -274,7 +272,9 @@ int uva__writer_check(const struct uva_write *options, struct uva_error *error)
         (options->high_bytes == 0 ? HIGH_BYTES : options->high_bytes))
         return uva_error_set(error, EINVAL,
                              "uva_write: low_bytes is above high_bytes");
-    return uva__encoder_check(options, error);
+    if (uva__reserved_check("uva_write", options->reserved, 4, error) != 0)
+        return EINVAL;
+    return uva__encoder_check(&options->encode, error);
 }
 
 int uva__writer_start(struct uva__writer *w, struct uva_stream *stream,
@@ -292,18 +292,12 @@ int uva__writer_start(struct uva__writer *w, struct uva_stream *stream,
     if (w->options.low_bytes == 0)
         w->options.low_bytes = w->options.high_bytes / 4;
     w->users = 1;
-    code = uva_stream_encode(stream, options);
-    if (code == ENOMEM)
-        code = uva_error_set(error, code, "out of memory");
-    else
-        code = 0; /* the start returns the stream's first error, with text */
-    if (code == 0) {
-        w->stream = uva_stream_acquire(stream);
-        code = uva_stream_for_each(stream, &consumer, error);
-        if (code != 0)
-            uva_stream_release(stream);
-    }
-    if (code != 0)
+    (void)uva_stream_encode(stream, &options->encode);
+    w->stream = uva_stream_acquire(stream);
+    code = uva_stream_for_each(stream, &consumer, error);
+    if (code != 0) {
+        uva_stream_release(stream);
         writer_release(w);
+    }
     return code;
 }

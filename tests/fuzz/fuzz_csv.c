@@ -25,7 +25,7 @@ struct field {
 };
 
 static struct {
-    struct uva_write options;
+    struct uva_encode options;
     struct field null_text;
     struct field names[COLUMNS];
     struct field fields[ROWS][COLUMNS];

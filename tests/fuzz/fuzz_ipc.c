@@ -380,7 +380,7 @@ static void wrap(struct ArrowSchema *schema, struct ArrowDeviceArray *column,
 /* Encodes two batches of a type: a longer dictionary is another one. */
 static struct bytes template_make(int which)
 {
-    const struct uva_write options = {.compression = which / EVERY_TYPES % 3};
+    const struct uva_encode options = {.compression = which / EVERY_TYPES % 3};
     const bool nulls = which / EVERY_TYPES / 3 != 0;
     struct uva_encoder *encoder = NULL;
     struct bytes bytes = {.data = malloc(MOST)};

@@ -108,13 +108,13 @@ static void check_settings(const struct uva__options *options)
 static void check_accepted(const struct uva__options *options)
 {
     const bool from = options->from != NULL;
-    const bool has_csv = options->write.csv.null_text != NULL ||
-                         options->write.csv.delimiter != '\0' ||
-                         options->write.csv.rows_only;
+    const bool has_csv = options->encode.csv.null_text != NULL ||
+                         options->encode.csv.delimiter != '\0' ||
+                         options->encode.csv.rows_only;
 
     if (options->help)
         return;
-    FUZZ_RULE(!has_csv || options->write.format == UVA_FORMAT_CSV);
+    FUZZ_RULE(!has_csv || options->encode.format == UVA_FORMAT_CSV);
     FUZZ_RULE(!from || options->set == UVA__OPTIONS_OUTPUT);
     FUZZ_RULE(!from || (options->driver == NULL && options->uri == NULL));
     FUZZ_RULE(from || options->sql != NULL);

@@ -58,7 +58,7 @@ static int ipc_batches(struct uva_encoder *encoder, struct ArrowArrayStream *in,
 }
 
 /* Takes `in`, and writes it to `fd`; an error's text goes to `text`. */
-static int encode(struct ArrowArrayStream *in, const struct uva_write *options,
+static int encode(struct ArrowArrayStream *in, const struct uva_encode *options,
                   int fd, char *text, int room)
 {
     struct uva_error error = {0};
@@ -81,8 +81,8 @@ static int encode(struct ArrowArrayStream *in, const struct uva_write *options,
 int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
                char *text, int room)
 {
-    const struct uva_write options = {.format = (enum uva_format)format,
-                                      .compression = compression};
+    const struct uva_encode options = {.format = (enum uva_format)format,
+                                       .compression = compression};
 
     return encode(in, &options, fd, text, room);
 }
@@ -90,8 +90,8 @@ int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
 int text_encode(struct ArrowArrayStream *in, int format,
                 const struct uva_csv *csv, int fd, char *text, int room)
 {
-    const struct uva_write options = {.format = (enum uva_format)format,
-                                      .csv = *csv};
+    const struct uva_encode options = {.format = (enum uva_format)format,
+                                       .csv = *csv};
 
     return encode(in, &options, fd, text, room);
 }

@@ -50,7 +50,8 @@ class Style(ctypes.Structure):
     """struct uva_csv."""
 
     _fields_ = [("delimiter", ctypes.c_char), ("rows_only", ctypes.c_bool),
-                ("crlf", ctypes.c_bool), ("null_text", ctypes.c_char_p)]
+                ("crlf", ctypes.c_bool), ("null_text", ctypes.c_char_p),
+                ("reserved", ctypes.c_void_p * 2)]
 
     def separator(self):
         return (self.delimiter if self.delimiter != b"\0" else b",").decode()

@@ -47,7 +47,7 @@ static uva::part first_batch()
     assert(code == 0);
     code = lines.open(
         of.get(),
-        uva::options<uva_write>().set(&uva_write::format, UVA_FORMAT_JSON),
+        uva::options<uva_encode>().set(&uva_encode::format, UVA_FORMAT_JSON),
         &error);
     assert(code == 0);
     code = lines.begin(part);
@@ -92,7 +92,7 @@ static void write_all()
     uva_write options{};
 
     assert(file != nullptr);
-    options.format = UVA_FORMAT_CSV;
+    options.encode.format = UVA_FORMAT_CSV;
     options.on_done = on_done;
     options.ctx = &bytes;
     int code = rt.open(uv_default_loop(), {}, &error);
@@ -141,7 +141,7 @@ static void read_file()
     int64_t bytes = 0;
     uva_write options{};
 
-    options.format = UVA_FORMAT_ARROW_FILE;
+    options.encode.format = UVA_FORMAT_ARROW_FILE;
     options.on_done = on_done;
     options.ctx = &bytes;
     int code = rt.open(uv_default_loop());

@@ -29,12 +29,12 @@ static int answer_send(struct uva__answer *answer, struct uva_part *part)
     struct uva__transport_part out = {
         .buffers = part->buffers, .count = part->count, .release = part_free};
     const int64_t bytes = part->bytes;
-    struct uva_part *owned = bytes != 0 ? malloc(sizeof(*owned)) : NULL;
+    struct uva_part *owned = malloc(sizeof(*owned));
 
-    answer->rows += part->rows > 0 ? part->rows : 0;
+    answer->rows += part->rows;
     if (owned == NULL) {
         uva_part_release(part);
-        return bytes != 0 ? ENOMEM : 0;
+        return ENOMEM;
     }
     *owned = *part;
     out.owner = owned;
@@ -318,14 +318,13 @@ static int answer_open(struct uva__answer *answer, struct uva_error *error)
         [UVA__ROWS_ARROW] = UVA_FORMAT_ARROW,
         [UVA__ROWS_JSON] = UVA_FORMAT_JSON,
         [UVA__ROWS_CSV] = UVA_FORMAT_CSV};
-    const struct uva_write options = {.format = formats[answer->format]};
+    const struct uva_encode options = {.format = formats[answer->format]};
 
     (void)uva_stream_map(answer->stream,
                          &(struct uva_map){.batch = limit_batch,
                                            .ctx = &answer->answers->batch_bytes,
                                            .on_loop = true});
-    if (uva_stream_encode(answer->stream, &options) == ENOMEM)
-        return uva_error_set(error, ENOMEM, "out of memory");
+    (void)uva_stream_encode(answer->stream, &options);
     return uva_stream_for_each(
         answer->stream,
         &(struct uva_consumer){.on_batch = answer_on_batch,

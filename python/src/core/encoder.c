@@ -140,7 +140,7 @@ static PyObject *chunks_of(struct uva_part *encoded)
 static PyObject *encoder_new(PyTypeObject *type, PyObject *args,
                              PyObject *kwargs)
 {
-    struct uva_write options = {0};
+    struct uva_encode options = {0};
     struct uva_error error = {0};
     PyObject *schema;
     Encoder *self;
@@ -152,7 +152,7 @@ static PyObject *encoder_new(PyTypeObject *type, PyObject *args,
     self = (Encoder *)core_alloc(type);
     if (self == NULL)
         return NULL;
-    options.compression = compression;
+    options.compression = (enum uva_compression)compression;
     code = uva_encoder_new(&((Schema *)schema)->schema, &options,
                            &self->encoder, &error);
     if (code != 0) {

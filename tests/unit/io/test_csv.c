@@ -89,7 +89,7 @@ static void part_add(struct uva_part *part, struct uva__text *out)
 static int table_write(struct column *table, struct uva__text *out,
                        struct uva_error *error)
 {
-    const struct uva_write options = {.format = UVA_FORMAT_CSV};
+    const struct uva_encode options = {.format = UVA_FORMAT_CSV};
     struct uva_encoder *encoder;
     struct uva_part part;
     struct ArrowDeviceArray batch;

@@ -109,7 +109,7 @@ static void indexed(int64_t rows, struct ArrowSchema *values_schema,
 }
 
 /* Encodes batches of one schema, which it takes. */
-static int encode(const struct uva_write *options, struct ArrowSchema *schema,
+static int encode(const struct uva_encode *options, struct ArrowSchema *schema,
                   struct ArrowDeviceArray *batches, size_t count,
                   struct output *output)
 {
@@ -147,7 +147,7 @@ static const struct every_variant variants[] = {
 START_TEST(every_type_is_encoded)
 {
     const struct every_variant *variant = &variants[_i % 5];
-    const struct uva_write options = {
+    const struct uva_encode options = {
         .format = _i % 2 == 0 ? UVA_FORMAT_ARROW : UVA_FORMAT_ARROW_FILE,
         .compression = _i / 5 % 3};
     struct ArrowDeviceArray column, batch;
@@ -225,7 +225,7 @@ START_TEST(options_are_checked)
 {
     static int something;
     static const struct {
-        struct uva_write options;
+        struct uva_encode options;
         int code;
         const char *text;
     } cases[] = {
@@ -769,7 +769,7 @@ END_TEST
 
 START_TEST(a_file_cannot_replace_a_dictionary)
 {
-    const struct uva_write file = {.format = UVA_FORMAT_ARROW_FILE};
+    const struct uva_encode file = {.format = UVA_FORMAT_ARROW_FILE};
     struct ArrowDeviceArray batches[4];
     struct output output = {0};
     struct ArrowSchema root;
@@ -853,7 +853,7 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------- */
 
-static const struct uva_write sweeps[] = {
+static const struct uva_encode sweeps[] = {
     {.format = UVA_FORMAT_ARROW},
     {.format = UVA_FORMAT_ARROW_FILE},
     {.format = UVA_FORMAT_ARROW, .compression = 1},
@@ -878,7 +878,7 @@ static const struct uva_write sweeps[] = {
     } while (0)
 
 /* Whether the library was built with the codec. */
-static bool has_codec(const struct uva_write *options)
+static bool has_codec(const struct uva_encode *options)
 {
     struct uva_encoder *encoder = NULL;
     struct ArrowSchema schema;
@@ -917,7 +917,7 @@ static void copied(struct ArrowSchema *root, struct ArrowDeviceArray *batch)
  * whichever call failed before. */
 START_TEST(a_call_without_memory_changes_nothing)
 {
-    const struct uva_write *options = &sweeps[_i];
+    const struct uva_encode *options = &sweeps[_i];
     struct output expected = {0};
     int failures = has_codec(&sweeps[_i]);
 

@@ -60,7 +60,8 @@ static bool is_written(void *ctx)
 static bool encode(enum uva_format format, int32_t compression)
 {
     const struct uva_write write = {
-        .format = format, .compression = compression, .on_done = on_written};
+        .encode = {.format = format, .compression = compression},
+        .on_done = on_written};
     const int fd = memfd_create("test", MFD_CLOEXEC);
     struct uva_stream *stream = fixture_blocking(&f);
     const int code = uva_stream_write_file(stream, fd, &write, NULL);

@@ -107,7 +107,7 @@ static void part_add(char *text, size_t room, struct uva_part *part)
 }
 
 /* Encodes the table, which it takes. */
-static const char *encode(const struct uva_write *options, struct table *t)
+static const char *encode(const struct uva_encode *options, struct table *t)
 {
     static char text[4096];
     struct uva_encoder *encoder = NULL;
@@ -130,8 +130,8 @@ static const char *encode(const struct uva_write *options, struct table *t)
     return text;
 }
 
-static const struct uva_write json = {.format = UVA_FORMAT_JSON};
-static const struct uva_write csv = {.format = UVA_FORMAT_CSV};
+static const struct uva_encode json = {.format = UVA_FORMAT_JSON};
+static const struct uva_encode csv = {.format = UVA_FORMAT_CSV};
 
 /* ---- JSON --------------------------------------------------------------- */
 
@@ -276,10 +276,10 @@ END_TEST
 
 /* ---- extension types ---------------------------------------------------- */
 
-static const struct uva_write json_as_stored = {.format = UVA_FORMAT_JSON,
+static const struct uva_encode json_as_stored = {.format = UVA_FORMAT_JSON,
+                                                 .as_stored = true};
+static const struct uva_encode csv_as_stored = {.format = UVA_FORMAT_CSV,
                                                 .as_stored = true};
-static const struct uva_write csv_as_stored = {.format = UVA_FORMAT_CSV,
-                                               .as_stored = true};
 
 /* Gives metadata with the name of an extension type; good until the next call
  * but one. */
@@ -467,7 +467,7 @@ static void styled(struct table *t, const char *const *texts)
 START_TEST(delimiters_are_quoted_wherever_they_are)
 {
     static const char *const texts[] = {"a;b", "", "", "c,d", "e\"f"};
-    struct uva_write write = csv;
+    struct uva_encode write = csv;
     struct table t;
 
     styled(&t, texts);
@@ -487,7 +487,7 @@ END_TEST
 START_TEST(what_looks_like_a_null_is_quoted)
 {
     static const char *const texts[] = {"NULL", "", "", "NULLS", "-1.0"};
-    struct uva_write write = csv;
+    struct uva_encode write = csv;
     char null_text[8] = "NULL";
     struct table t;
 
@@ -510,7 +510,7 @@ END_TEST
 START_TEST(lines_end_as_wanted)
 {
     static const char *const texts[] = {"a", "", "b\r\nc", "", ""};
-    struct uva_write write = csv;
+    struct uva_encode write = csv;
     struct table t;
 
     styled(&t, texts);
@@ -524,7 +524,7 @@ END_TEST
 
 START_TEST(no_rows_are_an_empty_part)
 {
-    const struct uva_write *formats[] = {&csv, &json};
+    const struct uva_encode *formats[] = {&csv, &json};
     struct uva_part part;
     struct uva_encoder *encoder;
     struct table t;
@@ -565,7 +565,7 @@ static void every_table(int k, bool nulls, struct table *t)
 
 START_TEST(arbitrary_values_are_written)
 {
-    const struct uva_write *options = _i & 1 ? &json : &csv;
+    const struct uva_encode *options = _i & 1 ? &json : &csv;
     const bool nulls = (_i & 2) != 0;
     struct uva_encoder *encoder;
     struct uva_part part;
@@ -592,7 +592,7 @@ END_TEST
 
 /* ---- refused data ------------------------------------------------------- */
 
-static void refused_options(const struct uva_write *write, const char *text)
+static void refused_options(const struct uva_encode *write, const char *text)
 {
     struct uva_encoder *encoder;
     struct table t;
@@ -607,7 +607,7 @@ static void refused_options(const struct uva_write *write, const char *text)
 START_TEST(options_are_checked)
 {
     static const char delimiters[] = {'"', '\n', '\r', (char)0x80, (char)0xff};
-    struct uva_write write = csv;
+    struct uva_encode write = csv;
     struct table t;
 
     for (size_t i = 0; i < sizeof(delimiters); i++) {
@@ -1087,7 +1087,7 @@ static void swept(const char *format, struct table *t)
  * writes it. */
 START_TEST(a_value_without_memory_fails)
 {
-    struct uva_write write = _i & 1 ? json : csv;
+    struct uva_encode write = _i & 1 ? json : csv;
     bool failed = true;
 
     if ((_i & 3) == 2)

@@ -65,18 +65,18 @@ START_TEST(formats_have_options)
     struct uva__options options;
 
     ck_assert_int_eq(read_line(&options, plain, NULL), 0);
-    ck_assert_int_eq(options.write.format, UVA_FORMAT_CSV);
-    ck_assert(!options.write.csv.rows_only && !options.verbose);
-    ck_assert(!options.write.as_stored);
-    ck_assert_int_eq(options.write.csv.delimiter, 0);
+    ck_assert_int_eq(options.encode.format, UVA_FORMAT_CSV);
+    ck_assert(!options.encode.csv.rows_only && !options.verbose);
+    ck_assert(!options.encode.as_stored);
+    ck_assert_int_eq(options.encode.csv.delimiter, 0);
     ck_assert_int_eq(read_line(&options, arrow, NULL), 0);
-    ck_assert_int_eq(options.write.format, UVA_FORMAT_ARROW);
+    ck_assert_int_eq(options.encode.format, UVA_FORMAT_ARROW);
     ck_assert_int_eq(read_line(&options, csv, NULL), 0);
-    ck_assert_int_eq(options.write.format, UVA_FORMAT_CSV);
-    ck_assert_str_eq(options.write.csv.null_text, "N");
-    ck_assert_int_eq(options.write.csv.delimiter, '\t');
-    ck_assert(options.write.csv.rows_only && options.verbose);
-    ck_assert(options.write.as_stored);
+    ck_assert_int_eq(options.encode.format, UVA_FORMAT_CSV);
+    ck_assert_str_eq(options.encode.csv.null_text, "N");
+    ck_assert_int_eq(options.encode.csv.delimiter, '\t');
+    ck_assert(options.encode.csv.rows_only && options.verbose);
+    ck_assert(options.encode.as_stored);
     uva__options_fini(&options);
 }
 END_TEST
@@ -106,7 +106,7 @@ START_TEST(the_ending_of_the_output_is_a_format)
 
         (void)snprintf(line, sizeof(line), "--driver d S %s", LINES[i].words);
         ck_assert_int_eq(read_line(&options, line, NULL), 0);
-        ck_assert_int_eq(options.write.format, LINES[i].format);
+        ck_assert_int_eq(options.encode.format, LINES[i].format);
         uva__options_fini(&options);
     }
 }
