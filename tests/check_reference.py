@@ -4,9 +4,10 @@ effect, its result, the ownership of the Arrow structs passed to it, the
 threads that may call it (`Thread:`), and on its last line the clauses it
 relies on (`Clauses: AP-08, AP-09.`). Usage: check_reference.py [ROOT]
 
-A clause id anywhere else in a comment fails, too, and so does a header that
-docs/reference.md does not list, or lists although it does not exist. docs/reference runs this
-check, and then Doxygen, where every warning is an error.
+A clause id anywhere else in a comment fails, too, and so does a comment with more
+than twelve lines without a blank one, and a header that docs/reference.md does not
+list, or lists although it does not exist. docs/reference runs this check, and then
+Doxygen, where every warning is an error.
 """
 import glob
 import os
@@ -25,6 +26,9 @@ OWNING = re.compile(r"\b([Tt]akes?|[Gg]ives?|[Bb]orrow(?:s|ed)?|own(?:s|ed)?|"
 CLAUSE = re.compile(r"\b([A-Z]{1,2}-\d\d)\b")
 LISTED = re.compile(r"\s*\bClauses: ([^.]*)\.\s*(?:\*/)?$")
 STRUCTS = re.compile(r"(?<!const )struct (Arrow\w+) \*")
+
+# The longest paragraph of a comment, in lines
+PARAGRAPH = 12
 
 # Headers and functions that rely on no clause of the Arrow document.
 SILENT = ("adbc.h", "adbc_abi.h", "base.h", "io.h", "runtime.h", "tck.h")
@@ -45,6 +49,15 @@ def misplaced(header, text):
     for comment in COMMENT.findall(text):
         for clause in CLAUSE.findall(LISTED.sub("", plain(comment))):
             yield f"{header}: {clause} stands outside a line `Clauses:`"
+
+
+def unbroken(header, text):
+    """Comments with a paragraph that nobody reads to its end"""
+    for comment in COMMENT.findall(text):
+        parts = re.split(r"\n\s*\*\s*\n", comment)
+        if max(part.count("\n") for part in parts) >= PARAGRAPH:
+            yield (f"{header}: over {PARAGRAPH} lines without a blank one: "
+                   f"{comment.splitlines()[0]}")
 
 
 def unlisted(root, headers):
@@ -82,6 +95,9 @@ def main(root):
     with open(os.path.join(root, "docs/clauses.md"), encoding="utf-8") as file:
         clauses = set(re.findall(r"^\| ([A-Z]{1,2}-\d\d) ", file.read(), re.M))
     bad, count = [], 0
+    for path in sorted(glob.glob(os.path.join(root, "include/uvarrow/*.h*"))):
+        with open(path, encoding="utf-8") as file:
+            bad += unbroken(os.path.basename(path), file.read())
     for path in sorted(glob.glob(os.path.join(root, "include/uvarrow/*.h"))):
         header = os.path.basename(path)
         with open(path, encoding="utf-8") as file:
