@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An HTTP server in a hundred lines: each request receives the rows of a query,
- * as a stream of Arrow IPC, which is written without copying, or as CSV.
+ * as a stream of Arrow IPC, which is written without copying, or as CSV. The
+ * answer is 200 once the query is known to work, 400 with the database's text
+ * if it is refused, and 504 if it has no row for two seconds.
  *
  *     example_server DRIVER URI SQL PORT       then
  *     curl http://127.0.0.1:PORT/csv           or, in Python with pyarrow:
@@ -23,47 +25,54 @@
 #include "uvarrow/io.h"
 #include "uvarrow/uvarrow.h"
 
+enum { FIRST_MS = 2000 }; /* the most time until the first rows */
+
 struct client {
     uv_tcp_t tcp;            /* first */
     struct uva_stream *rows; /* counts, while they are written */
-    const char *head;        /* of the answer; NULL: was sent */
+    const char *type;        /* of the rows */
+    bool has_head;           /* the status was sent */
 };
 
 static struct uva_adbc_pool *pool;
 static const char *sql;
 
-/* The system has room for it, as it is the first write. */
-static int send_text(struct client *c, const char *text)
+/* The system has room for a head, as it is the first write. */
+static int send_head(struct client *c, const char *status, const char *fields,
+                     const char *text)
 {
-    const uv_buf_t buffer = {.base = (char *)text, .len = strlen(text)};
+    char head[1600];
+    uv_buf_t buffer = {.base = head};
 
-    c->head = NULL;
-    return uv_try_write((uv_stream_t *)&c->tcp, &buffer, 1) == (int)buffer.len
-               ? 0
-               : EPIPE;
+    c->has_head = true;
+    buffer.len = (size_t)snprintf(head, sizeof(head),
+                                  "HTTP/1.1 %s\r\nConnection: close\r\n"
+                                  "Content-Type: %s\r\n\r\n%s",
+                                  status, fields, text);
+    return uv_try_write((uv_stream_t *)&c->tcp, &buffer, 1) < 0 ? EPIPE : 0;
 }
 
-/* The database has accepted the query. */
-static int on_schema(void *ctx, const struct ArrowSchema *in,
-                     struct ArrowSchema *out, struct uva_error *error)
+/* The query has rows, or has ended well without one. */
+static int on_begin(void *ctx, const struct uva_stream_info *info)
 {
-    (void)error;
-    return send_text(ctx, ((struct client *)ctx)->head) != 0
-               ? EPIPE
-               : uva_schema_copy(in, out);
+    struct client *c = ctx;
+    char fields[100];
+
+    (void)info;
+    (void)snprintf(fields, sizeof(fields), "%s\r\nTransfer-Encoding: chunked",
+                   c->type);
+    return send_head(c, "200 OK", fields, "");
 }
 
-static int on_batch(void *ctx, struct uva_batch *in,
-                    struct ArrowDeviceArray *out, struct uva_error *error)
+static const char *status_of(int code)
 {
-    (void)ctx;
-    (void)error;
-    uva_array_move(&in->data, out);
-    return 0;
+    return code == ETIMEDOUT   ? "504 Gateway Timeout"
+           : code == ESHUTDOWN ? "503 Service Unavailable"
+                               : "400 Bad Request";
 }
 
-/* A query that failed later has no last chunk, so that the client notices it.
- */
+/* A query that fails before on_begin is answered with the failure; one that
+ * fails later has no last chunk, so that the client notices it. */
 static void on_done(void *ctx, const struct uva_outcome *outcome, int64_t bytes)
 {
     struct client *c = ctx;
@@ -71,30 +80,26 @@ static void on_done(void *ctx, const struct uva_outcome *outcome, int64_t bytes)
     (void)bytes;
     if (outcome->end != UVA_END_COMPLETE)
         fprintf(stderr, "query: %s\n", outcome->error.message);
-    if (c->head != NULL)
-        (void)send_text(c, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
-                           "Content-Length: 0\r\n\r\n");
+    if (!c->has_head)
+        (void)send_head(c, status_of(outcome->error.code), "text/plain",
+                        outcome->error.message);
     uva_stream_release(c->rows);
     listener_close(&c->tcp);
 }
 
-#define HEAD(type)                                                             \
-    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: " type              \
-    "\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-static void answer(struct client *c, enum uva_format format, const char *head)
+static void answer(struct client *c, enum uva_format format, const char *type)
 {
-    const struct uva_map begin = {
-        .schema = on_schema, .batch = on_batch, .ctx = c, .on_loop = true};
     const struct uva_write to = {.encode.format = format,
                                  .http_chunked = true,
+                                 .on_begin = on_begin,
                                  .on_done = on_done,
                                  .ctx = c};
     struct uva_outcome outcome = {.end = UVA_END_FAILED};
 
-    c->head = head;
+    c->type = type;
     c->rows = uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = sql});
-    (void)uva_stream_map(c->rows, &begin);
+    (void)uva_stream_timeout(c->rows,
+                             &(struct uva_timeout){.first_ms = FIRST_MS});
     if (uva_stream_write(c->rows, (uv_stream_t *)&c->tcp, &to,
                          &outcome.error) != 0)
         on_done(c, &outcome, 0);
@@ -105,10 +110,9 @@ static void on_bytes(uv_tcp_t *client, const char *bytes, size_t size)
     struct client *c = (struct client *)client;
 
     if (c->rows == NULL && size >= 8 && memcmp(bytes, "GET /csv", 8) == 0)
-        answer(c, UVA_FORMAT_CSV, HEAD("text/csv"));
+        answer(c, UVA_FORMAT_CSV, "text/csv");
     else if (c->rows == NULL)
-        answer(c, UVA_FORMAT_ARROW,
-               HEAD("application/vnd.apache.arrow.stream"));
+        answer(c, UVA_FORMAT_ARROW, "application/vnd.apache.arrow.stream");
 }
 
 static void on_left(uv_tcp_t *client) /* so its query ends, too */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encoded parts, from a stream to a destination.
  *
- * Happy path:  part -> op -> written -> (part...) -> the end: the last chunk ->
- *              written -> on_done.
+ * Happy path:  on_begin -> part -> op -> written -> (part...) -> the end: the
+ *              last chunk -> written -> on_done.
  *
  * What can fail: a write, which cancels the stream with its code; the stream,
  *              which is reported at once, without a last chunk.
@@ -181,14 +181,40 @@ static int writer_write(struct uva__writer *w, struct uva_part *part)
     return 0;
 }
 
+static int writer_on_schema(void *ctx, const struct uva_stream_info *info)
+{
+    ((struct uva__writer *)ctx)->info = *info;
+    return 0;
+}
+
+/* Calls on_begin, once. Returns 0; ECANCELED, also if it has dropped the
+ * stream; or another errno of its own. */
+static int writer_begin(struct uva__writer *w)
+{
+    int code = 0;
+
+    if (w->has_begun)
+        return 0;
+    w->has_begun = true;
+    if (w->options.on_begin != NULL)
+        code = w->options.on_begin(w->options.ctx, &w->info);
+    if (code < 0) /* libuv's */
+        code = -code;
+    if (code == EAGAIN) /* for a batch it is a pause */
+        code = EPROTO;
+    return code == 0 && uva_stream_is_dropped(w->stream) ? ECANCELED : code;
+}
+
 static int writer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__writer *w = ctx;
     struct uva_part part;
     int64_t rows;
     const bool is_batch = uva__part_is_batch(&batch->data);
-    int code = uva_part_take(&batch->data, &part);
+    int code = writer_begin(w);
 
+    if (code == 0)
+        code = uva_part_take(&batch->data, &part);
     if (code != 0)
         return code;
     rows = part.rows;
@@ -218,6 +244,32 @@ static int writer_send_last(struct uva__writer *w)
     return writer_send(w, op);
 }
 
+/* Reports the end of a stream that was not complete. */
+static void writer_report_other(struct uva__writer *w,
+                                const struct uva_outcome *outcome)
+{
+    struct uva_outcome final = *outcome;
+
+    final.batches = w->batches;
+    final.rows = w->rows;
+    if (w->why.code != 0) {
+        final.end = UVA_END_CANCELLED;
+        final.error = w->why;
+    }
+    writer_report(w, &final);
+}
+
+/* Reports a stream without bytes that on_begin has refused. */
+static void writer_report_refused(struct uva__writer *w,
+                                  const struct uva_outcome *outcome, int code)
+{
+    struct uva_outcome final = {.stream = outcome->stream};
+
+    final.end = code == ECANCELED ? UVA_END_CANCELLED : UVA_END_REJECTED;
+    (void)uva_error_set(&final.error, code, "on_begin: %s", uv_strerror(-code));
+    writer_report(w, &final);
+}
+
 static void writer_on_done(void *ctx, const struct uva_outcome *outcome)
 {
     struct uva__writer *w = ctx;
@@ -225,15 +277,12 @@ static void writer_on_done(void *ctx, const struct uva_outcome *outcome)
 
     w->is_unwanted = outcome->end == UVA_END_CANCELLED;
     if (outcome->end != UVA_END_COMPLETE || w->why.code != 0) {
-        struct uva_outcome final = *outcome;
-
-        final.batches = w->batches;
-        final.rows = w->rows;
-        if (w->why.code != 0) {
-            final.end = UVA_END_CANCELLED;
-            final.error = w->why;
-        }
-        writer_report(w, &final);
+        writer_report_other(w, outcome);
+        return;
+    }
+    code = writer_begin(w);
+    if (code != 0) {
+        writer_report_refused(w, outcome, code);
         return;
     }
     code = writer_send_last(w);
@@ -280,7 +329,8 @@ int uva__writer_check(const struct uva_write *options, struct uva_error *error)
 int uva__writer_start(struct uva__writer *w, struct uva_stream *stream,
                       const struct uva_write *options, struct uva_error *error)
 {
-    const struct uva_consumer consumer = {.on_batch = writer_on_batch,
+    const struct uva_consumer consumer = {.on_schema = writer_on_schema,
+                                          .on_batch = writer_on_batch,
                                           .on_done = writer_on_done,
                                           .free_ctx = writer_on_free,
                                           .ctx = w};

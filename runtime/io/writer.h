@@ -43,12 +43,14 @@ struct uva__writer {
     const struct uva__writer_ops *ops; /* static */
     struct uva_write options;          /* with defaults */
     struct uva_stream *stream;         /* counts, until the end is reported */
-    int users;            /* the consumer, and each op: the last one frees */
-    int in_flight;        /* ops that are not written */
-    int64_t queued;       /* bytes of these */
-    int64_t bytes;        /* written */
-    bool is_paused;       /* no batch is wanted */
-    bool has_ended;       /* COMPLETE, and not reported */
+    int users;      /* the consumer, and each op: the last one frees */
+    int in_flight;  /* ops that are not written */
+    int64_t queued; /* bytes of these */
+    int64_t bytes;  /* written */
+    struct uva_stream_info info; /* borrows from the stream */
+    bool has_begun;              /* on_begin was called */
+    bool is_paused;              /* no batch is wanted */
+    bool has_ended;              /* COMPLETE, and not reported */
     bool is_unwanted;     /* cancelled or dropped: ops that were not begun need
                              not be written */
     struct uva_error why; /* of a write that failed; code 0: none */

@@ -467,6 +467,31 @@ class HttpServer(Examples):
         client.close()
         self.assertIn("no such table", server.stderr.readline())
 
+    def test_the_answer_to_a_refused_query_is_its_text(self):
+        _, port = self.start("SELECT i FROM nowhere")
+        client = http.client.HTTPConnection("127.0.0.1", port, PATIENCE)
+        client.request("GET", "/csv")
+        answer = client.getresponse()
+        self.assertEqual(answer.headers["Content-Type"], "text/plain")
+        self.assertIn(b"no such table: nowhere", answer.read())
+        client.close()
+
+    def test_a_query_without_a_row_in_time_is_504(self):
+        server, port = self.start(NEVER_A_ROW)
+        client = http.client.HTTPConnection("127.0.0.1", port, PATIENCE)
+        client.request("GET", "/")
+        self.assertEqual(client.getresponse().status, 504)
+        client.close()
+        self.assertIn("within 2000 ms", server.stderr.readline())
+
+    def test_a_query_without_rows_is_200(self):
+        _, port = self.start("SELECT 7 AS a WHERE 1 = 0")
+        client = http.client.HTTPConnection("127.0.0.1", port, PATIENCE)
+        client.request("GET", "/csv")
+        answer = client.getresponse()
+        self.assertEqual((answer.status, answer.read()), (200, b"a\n"))
+        client.close()
+
     def test_a_query_that_fails_has_no_last_chunk(self):
         server, port = self.start(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
