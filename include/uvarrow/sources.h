@@ -87,8 +87,7 @@ struct uva_arrow_source {
      * of those calls; may not block. */
     const char *(*metadata)(void *ctx, int code)UVA_0;
     /* open only with a permit, which is held until free_ctx has returned,
-     * also after a cancel; instead of the runtime's `sources_open`. Counts. May
-     * be NULL */
+     * also after a cancel. Counts. NULL: none is needed */
     struct uva_permits *permits UVA_0;
     /* the stream has started and its batches are needed: from now on its
      * consumer waits for whatever the source waits for, its permit included.
@@ -169,6 +168,11 @@ struct uva_task_source {
      * count. NULL: that is not known, and only its batches limit a window.
      * Called on the same worker as next, which it follows. */
     int64_t (*size)(void *ctx, const void *item) UVA_0;
+    /* open only with a permit, which is held while items are found: until next
+     * has given the end or failed, or after a cancel the call in progress has
+     * returned. Items that were found may be extracted later. Counts. NULL:
+     * none is needed */
+    struct uva_permits *permits UVA_0;
     void *reserved[4] UVA_0;
 };
 

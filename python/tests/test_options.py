@@ -70,6 +70,8 @@ MEMBERS = {
         "metadata": No("an object with __arrow_c_stream__ has none"),
         "permits": No("the pool's; a semaphore does that in Python"),
         "needed": OURS, "frees_late": OURS,
+        "name": No("a source of Python has that of its kind"),
+        "expect": No("an object with __arrow_c_stream__ does not say it"),
         "busy_ms": No("the queries of a pool have it")},
     "push_source": {
         "on_writable": OURS, "on_closed": OURS, "free_ctx": OURS, "ctx": OURS,
@@ -117,7 +119,7 @@ MEMBERS = {
     "runtime_options": dict.fromkeys(
         ("name", "workers", "allocator", "log", "check",
          "turn_batches", "turn_us", "uv_version",
-         "memory_bytes", "sources_open", "measure", "trace"), RUNTIME),
+         "memory_bytes", "measure", "trace"), RUNTIME),
     "workers_options": dict.fromkeys(
         ("name", "compute_threads", "blocking_threads", "idle_ms",
          "stuck_threads", "blocking_nice", "compute_nice", "spin_us",

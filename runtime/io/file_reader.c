@@ -511,6 +511,7 @@ struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime, int fd,
     if (code != 0)
         return uva_stream_from_error(runtime, &error);
     source.window = options->window;
+    source.permits = options->permits;
     source.ctx = r;
     r->runtime = runtime;
     return uva_stream_from_tasks(runtime, &source);

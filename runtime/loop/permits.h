@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Permits to be open, for which sources wait: a semaphore on the loop thread.
- * Each runtime has permits (`sources_open`), uva_permits_new() makes more, and
- * uva_permits_within() makes permits that count within these.
+ * uva_permits_new() makes them, and uva_permits_within() makes permits that
+ * count within these.
  *
  * A source that is opened ahead stays open until the batches of other sources
  * have come. So it never gets the last permit, for which another source may
@@ -20,7 +20,7 @@ struct uva_permits;
 
 /* A number of permits, and the waits for one. Zeroes, except for `limit`. */
 struct uva__permits {
-    int32_t limit; /* their number; of a runtime, 0: no limit */
+    int32_t limit; /* their number */
     int32_t taken;
     int32_t ahead;            /* of these, taken ahead */
     struct uva__list waiting; /* permits that are needed */

@@ -156,7 +156,6 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
                   (options->measure ? UVA__OBSERVED_MEASURE : 0) |
                   (options->trace.event != NULL ? UVA__OBSERVED_TRACE : 0));
     rt->memory_bytes = options->memory_bytes;
-    rt->loop.permits.limit = options->sources_open;
     rt->loop.quantum = 1;
     uva__atomic64_store(&rt->refs, 1);
     uva__atomic64_store(&rt->holds, 1);

@@ -37,10 +37,6 @@ static int options_check(const struct uva_runtime_options *o,
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: memory_bytes must not be "
                              "negative");
-    if (o->sources_open < 0)
-        return uva_error_set(error, EINVAL,
-                             "uva_runtime_options: sources_open must not be "
-                             "negative");
     if ((o->allocator.alloc == NULL) != (o->allocator.dealloc == NULL))
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: give both functions of the "

@@ -129,6 +129,11 @@ static int items_check(struct uva__source_setup *setup, struct uva_error *error)
         return uva_error_set(error, EINVAL,
                              "uva_task_source: schema, next and extract are "
                              "mandatory");
+    if (source->permits != NULL &&
+        !uva__permits_are_of(source->permits, setup->rt))
+        return uva_error_set(error, EINVAL,
+                             "uva_task_source: `permits` are those of another "
+                             "runtime");
     uva__reader_require(setup, false, false);
     return 0;
 }
@@ -147,7 +152,7 @@ static int items_init(struct uva__source *source,
     if (options->device_type != 0)
         source->device_type = options->device_type;
     return uva__reader_init(&items->reader, &items_ops, setup, false,
-                            options->interrupt != NULL, NULL);
+                            options->interrupt != NULL, options->permits);
 }
 
 /* Extra threads free items that are not wanted. */

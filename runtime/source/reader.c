@@ -94,8 +94,7 @@ static void reader_on_expiry(void *ctx)
     reader_open(r);
 }
 
-/* With a limit on how many sources are open at one time, other sources wait for
- * a permit. */
+/* With permits, a source waits for one before it is opened. */
 static void reader_start(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
@@ -317,11 +316,8 @@ static void reader_stop(struct uva__source *source)
         reader_end_permit(r);
         return;
     }
-    if (!uva__reader_worker_cancel(r)) {
+    if (!uva__reader_worker_cancel(r))
         uva__rt_hold_up(source->rt, &r->loop.hold_up, NULL);
-    } else if (r->loop.permit != NULL && r->loop.permit->own == NULL) {
-        uva__permits_end(r->loop.permit);
-    }
     if (owner != UVA__READER_RUNNING)
         reader_grant(r, owner, 0);
     uva__reader_worker_give_up(r);
@@ -365,13 +361,13 @@ static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,
 {
     struct uva__permit *permit;
 
-    if (on_loop || (permits == NULL && rt->loop.permits.limit == 0))
+    if (on_loop || permits == NULL)
         return 0;
     permit = uva__memory_new(&rt->allocator, sizeof(*permit));
     if (permit == NULL)
         return ENOMEM;
-    permit->of = permits != NULL ? uva__permits_of(permits) : &rt->loop.permits;
-    permit->own = permits != NULL ? uva__permits_acquire(permits) : NULL;
+    permit->of = uva__permits_of(permits);
+    permit->own = uva__permits_acquire(permits);
     permit->begin = reader_open;
     permit->expire = reader_on_expiry;
     permit->ctx = r;

@@ -530,55 +530,13 @@ START_TEST(a_full_budget_admits_one_push_at_a_time)
 }
 END_TEST
 
-/* ---- open sources -------------------------------------------------------- */
-
-static const struct uva_runtime_options one_source = {.sources_open = 1};
-
-START_TEST(sources_beyond_the_limit_are_opened_in_turn)
-{
-    open_more(&one_source, 3, 5);
-    for (int i = 0; i < 3; i++) {
-        more[i].fake.gate_at = 0;
-        more[i].stream = fixture_hook(&more[i]);
-        fixture_start(&more[i]);
-    }
-    for (int i = 0; i < 3; i++) {
-        loop_until(&f.loop, is_at_gate, &more[i]);
-        for (int k = i + 1; k < 3; k++)
-            ck_assert_int_eq(atomic_load(&more[k].fake.opened), 0);
-        fake_source_open_gate(&more[i].fake);
-        ck_assert_int_eq(await_end(&more[i]), 0);
-    }
-}
-END_TEST
-
-START_TEST(a_source_that_waits_for_a_permit_can_be_cancelled)
-{
-    open_more(&one_source, 3, 5);
-    for (int i = 0; i < 3; i++) {
-        more[i].fake.gate_at = 0;
-        more[i].stream = fixture_hook(&more[i]);
-        fixture_start(&more[i]);
-    }
-    loop_until(&f.loop, is_at_gate, &more[0]);
-    uva_stream_cancel(more[1].stream, 0, NULL);
-    ck_assert_int_eq(await_end(&more[1]), ECANCELED);
-    ck_assert_int_eq(atomic_load(&more[1].fake.opened), 0);
-    uva_stream_cancel(more[0].stream, 0, NULL); /* stuck, or interrupted */
-    ck_assert_int_eq(await_end(&more[0]), ECANCELED);
-    loop_until(&f.loop, is_at_gate, &more[2]);
-    fake_source_open_gate(&more[2].fake);
-    ck_assert_int_eq(await_end(&more[2]), 0);
-}
-END_TEST
-
 /* ---- options ------------------------------------------------------------- */
 
 START_TEST(options_that_are_negative_are_named)
 {
     const struct uva_runtime_options bad[] = {{.memory_bytes = -1},
-                                              {.sources_open = -1}};
-    const char *const names[] = {"memory_bytes", "sources_open"};
+                                              {.turn_us = -1}};
+    const char *const names[] = {"memory_bytes", "turn_us"};
     struct uva_runtime *runtime;
     struct uva_error error = {0};
 
@@ -662,8 +620,6 @@ int main(void)
               what_is_collected_counts_and_stops_no_stream,
               batches_behind_a_pause_on_the_loop_thread_count,
               a_full_budget_admits_one_push_at_a_time,
-              sources_beyond_the_limit_are_opened_in_turn,
-              a_source_that_waits_for_a_permit_can_be_cancelled,
               a_stopped_stream_holds_little, NULL);
     tcase_add_loop_test(tc, a_full_budget_stops_no_stream, 0,
                         4 * FIXTURE_SOURCES);

@@ -13,7 +13,6 @@
 #include "uvarrow/stages.h"
 
 enum { SOURCES = 5, BATCHES = 2, ROWS = 10 };
-enum { LIMITS = 2, OF_RUNTIME = 0, OF_TURNS = 1 }; /* the loop index */
 
 static struct fixture f, sources[SOURCES];
 static struct uva_permits *permits;
@@ -23,16 +22,12 @@ static int done;
 
 /* ---- the fixture -------------------------------------------------------- */
 
-/* Opens a runtime and sources, which have `count` permits of that kind. */
-static void open_limited(int kind, int32_t count, int64_t wait_ms)
+/* Opens a runtime and sources, which have `count` permits. */
+static void open_limited(int32_t count, int64_t wait_ms)
 {
-    const struct uva_runtime_options options = {
-        .sources_open = kind == OF_RUNTIME ? count : 0};
-
-    fixture_open_with(&f, 0, &options);
-    if (kind == OF_TURNS)
-        ck_assert_int_eq(
-            uva_permits_new(f.loop.runtime, count, wait_ms, &permits, NULL), 0);
+    fixture_open(&f, 0);
+    ck_assert_int_eq(
+        uva_permits_new(f.loop.runtime, count, wait_ms, &permits, NULL), 0);
     for (int i = 0; i < SOURCES; i++) {
         fixture_open_beside(&sources[i], BATCHES, &f);
         sources[i].fake.rows = ROWS + i;
@@ -210,10 +205,9 @@ static const char *with(const char *before, int i)
 
 START_TEST(what_is_needed_goes_before_what_is_opened_ahead)
 {
-    const int kind = _i % LIMITS, way = _i / LIMITS;
-    const int count = inner[way].count;
+    const int way = _i, count = inner[way].count;
 
-    open_limited(kind, 1, 0);
+    open_limited(1, 0);
     start(then(inner[way].make(0), source(count), 1));
     ends(0, with(inner[way].seen, count));
 }
@@ -222,12 +216,12 @@ END_TEST
 /* The stream that is opened ahead needs several sources itself. */
 START_TEST(what_was_opened_ahead_goes_on_once_it_is_needed)
 {
-    const int kind = _i % LIMITS, way = _i / LIMITS;
+    const int way = _i;
     char all[64] = "ee";
 
     if (inner[way].make == nested)
         return; /* it has no source "e" to spare */
-    open_limited(kind, 1, 0);
+    open_limited(1, 0);
     start(then(source(4), inner[way].make(0), 1));
     strcat(all, inner[way].seen);
     ends(0, all);
@@ -316,7 +310,7 @@ START_TEST(every_stage_has_what_is_above_it_know)
 {
     struct uva_stream *later;
 
-    open_limited(OF_RUNTIME, 1, 0);
+    open_limited(1, 0);
     later = source(2);
     stages[_i](later);
     start(then(then(source(0), source(1), 0), later, 1));
@@ -330,7 +324,7 @@ START_TEST(a_branch_that_needs_the_source_counts_for_all)
     struct uva_stream *branch;
 
     recording_init(&other);
-    open_limited(_i, 1, 0);
+    open_limited(1, 0);
     f.stream = source(2);
     branch = uva_stream_tee(f.stream, NULL);
     start(then(then(source(0), source(1), 0), f.stream, 1));
@@ -381,7 +375,7 @@ static void await_beside(int i)
 
 START_TEST(a_permit_to_spare_is_taken_ahead)
 {
-    open_limited(_i, 2, 0);
+    open_limited(2, 0);
     sources[1].fake.gate_at = 0;
     start_ahead(2);
     loop_until(&f.loop, is_opened, &sources[1]);
@@ -393,7 +387,7 @@ END_TEST
 
 START_TEST(the_last_permit_is_not_taken_ahead)
 {
-    open_limited(_i, 1, 0);
+    open_limited(1, 0);
     start_ahead(2);
     ck_assert(!opened(1));
     open_gate(0);
@@ -403,7 +397,7 @@ END_TEST
 
 START_TEST(a_source_that_is_needed_goes_before_one_that_waits_ahead)
 {
-    open_limited(_i, 2, 0);
+    open_limited(2, 0);
     sources[1].fake.gate_at = 0;
     start_ahead(3);
     start_beside(3);
@@ -420,7 +414,7 @@ END_TEST
 
 START_TEST(a_source_that_becomes_needed_makes_room_for_one_ahead)
 {
-    open_limited(_i, 3, 0);
+    open_limited(3, 0);
     sources[1].fake.gate_at = 0;
     start_ahead(4);
     ck_assert(!opened(3));
@@ -436,7 +430,7 @@ END_TEST
 
 START_TEST(the_time_of_a_wait_ahead_does_not_count)
 {
-    open_limited(OF_TURNS, 1, 1);
+    open_limited(1, 1);
     start_ahead(2);
     ck_assert(!loop_has_timer(&f.loop));
     loop_pass(&f.loop, 2);
@@ -454,7 +448,7 @@ START_TEST(limits_of_time_count_once_the_stream_is_needed)
                                       .total_ms = 7200000};
     struct uva_stream *second;
 
-    open_limited(OF_RUNTIME, 2 - _i, 0);
+    open_limited(2 - _i, 0);
     sources[0].fake.gate_at = sources[1].fake.gate_at = 1;
     second = source(1);
     ck_assert_int_eq(uva_stream_timeout(second, &hours), 0);
@@ -477,7 +471,7 @@ START_TEST(the_time_counts_once_the_source_is_needed)
     struct uva_stream *first;
     struct ArrowSchema schema;
 
-    open_limited(OF_TURNS, 1, 1);
+    open_limited(1, 1);
     start_beside(1);
     await_gate(1);
     first = uva_stream_from_pusher(f.loop.runtime, NULL, &pusher);
@@ -496,7 +490,7 @@ END_TEST
 
 START_TEST(a_wait_ahead_ends_with_a_cancel)
 {
-    open_limited(_i, 1, 0);
+    open_limited(1, 0);
     start_ahead(2);
     uva_stream_cancel(f.stream, 0, NULL);
     ends(ECANCELED, "a");
@@ -506,7 +500,7 @@ END_TEST
 
 START_TEST(a_wait_ahead_ends_with_the_failure_of_what_is_needed)
 {
-    open_limited(_i, 1, 0);
+    open_limited(1, 0);
     sources[0].fake.fail_at = 1;
     sources[0].fake.fail_code = EIO;
     start_ahead(2);
@@ -518,7 +512,7 @@ END_TEST
 
 START_TEST(a_wait_ahead_ends_with_the_close)
 {
-    open_limited(_i, 1, 0);
+    open_limited(1, 0);
     start_ahead(2);
     loop_close_runtime(&f.loop, 0);
     ends(ECANCELED, "a");
@@ -531,7 +525,7 @@ START_TEST(one_of_those_that_wait_ahead_can_be_cancelled)
 {
     struct uva_stream *others[2], *second;
 
-    open_limited(_i, 1, 0);
+    open_limited(1, 0);
     sources[0].fake.gate_at = 1;
     others[0] = source(1);
     others[1] = source(2);
@@ -554,19 +548,19 @@ int main(void)
 {
     TCase *tc = tcase_create("opened ahead");
 
-    suite_add_loops(tc, 0, LIMITS * INNER,
+    suite_add_loops(tc, 0, INNER,
                     what_is_needed_goes_before_what_is_opened_ahead,
                     what_was_opened_ahead_goes_on_once_it_is_needed, NULL);
     suite_add_loops(tc, 0, STAGES, every_stage_has_what_is_above_it_know, NULL);
-    suite_add_loops(
-        tc, 0, LIMITS, a_branch_that_needs_the_source_counts_for_all,
-        a_permit_to_spare_is_taken_ahead, the_last_permit_is_not_taken_ahead,
-        a_source_that_is_needed_goes_before_one_that_waits_ahead,
-        a_source_that_becomes_needed_makes_room_for_one_ahead,
-        a_wait_ahead_ends_with_a_cancel,
-        a_wait_ahead_ends_with_the_failure_of_what_is_needed,
-        a_wait_ahead_ends_with_the_close,
-        one_of_those_that_wait_ahead_can_be_cancelled, NULL);
+    suite_add(tc, a_branch_that_needs_the_source_counts_for_all,
+              a_permit_to_spare_is_taken_ahead,
+              the_last_permit_is_not_taken_ahead,
+              a_source_that_is_needed_goes_before_one_that_waits_ahead,
+              a_source_that_becomes_needed_makes_room_for_one_ahead,
+              a_wait_ahead_ends_with_a_cancel,
+              a_wait_ahead_ends_with_the_failure_of_what_is_needed,
+              a_wait_ahead_ends_with_the_close,
+              one_of_those_that_wait_ahead_can_be_cancelled, NULL);
     suite_add_loops(tc, 0, 2, limits_of_time_count_once_the_stream_is_needed,
                     NULL);
     suite_add(tc, the_time_of_a_wait_ahead_does_not_count,

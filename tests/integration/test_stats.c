@@ -437,6 +437,7 @@ START_TEST(without_a_thread_or_its_turn_it_waits)
         _i == 0 ? UVA_WAITING_WORKER : UVA_WAITING_PERMIT;
     struct uva_workers *workers;
     struct fixture other;
+    struct uva_permits *permits = NULL;
     struct uva_runtime_options options = {.measure = true};
 
     ck_assert_int_eq(
@@ -444,11 +445,14 @@ START_TEST(without_a_thread_or_its_turn_it_waits)
                         &workers, NULL),
         0);
     options.workers = workers;
-    if (_i == 1)
-        options.sources_open = 1;
     fixture_open_with(&f, 2, &options);
     uva_workers_release(workers);
     fixture_open_beside(&other, 2, &f);
+    if (_i == 1) {
+        ck_assert_int_eq(uva_permits_new(f.loop.runtime, 1, 0, &permits, NULL),
+                         0);
+        f.options.permits = other.options.permits = permits;
+    }
     f.fake.gate_at = 0;
     f.stream = fixture_blocking(&f);
     fixture_start(&f);
@@ -466,6 +470,7 @@ START_TEST(without_a_thread_or_its_turn_it_waits)
     recording_await_done(&other.got, &f.loop);
     read_stats(other.stream);
     ck_assert_int_gt(stages[0].worker_wait_ns, 0);
+    uva_permits_release(permits);
     fixture_close(&other);
     fixture_close(&f);
 }

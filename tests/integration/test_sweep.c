@@ -351,8 +351,7 @@ enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };
 
 /* A runtime with limits, which is drained once its stream has started, and
  * reports that it is quiet. */
-static const struct uva_runtime_options limits = {.memory_bytes = 1000,
-                                                  .sources_open = 1};
+static const struct uva_runtime_options limits = {.memory_bytes = 1000};
 static bool is_limited, is_drained;
 static atomic_int quiet; /* reports of a runtime that is quiet */
 
@@ -401,9 +400,11 @@ static void set_up(bool tasks)
     const struct uva_pair pair = {uva_bytes_of("k"), {value, sizeof(value)}};
     size_t size = sizeof(metadata);
 
-    if (is_limited)
+    if (is_limited) {
         fixture_open_with(&f, BATCHES, &limits);
-    else
+        ck_assert_int_eq(
+            uva_permits_new(f.loop.runtime, 1, 0, &f.options.permits, NULL), 0);
+    } else
         fixture_open(&f, BATCHES);
     is_drained = false;
     atomic_store(&quiet, 0);
@@ -423,6 +424,7 @@ static void tear_down(void)
         await_drain();
     fixture_release(&f);
     loop_fail(&f.loop, 0);
+    uva_permits_release(f.options.permits);
     loop_close_runtime(&f.loop, 0);
     fixture_close_counted(&f, ANY_COUNT, 1);
     recording_handler_fini(&handler);

@@ -402,16 +402,34 @@ START_TEST(a_device_is_named)
 END_TEST
 
 /* The first stream holds the only thread, or the only place. */
-static void open_behind(const struct uva_runtime_options *options)
+static void begin_behind(void)
 {
-    fixture_open_with(&f, 2, options);
-    fixture_open_beside(&other, 2, &f);
     other.fake.gate_at = 0;
     other.stream = fixture_blocking(&other);
     recording_start(&other.got, other.stream);
     while (!fake_source_is_waiting(&other.fake))
         (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
     f.stream = fixture_blocking(&f);
+}
+
+static void open_behind(const struct uva_runtime_options *options)
+{
+    fixture_open_with(&f, 2, options);
+    fixture_open_beside(&other, 2, &f);
+    begin_behind();
+}
+
+/* The same, behind one that has the only permit. */
+static void open_behind_permit(void)
+{
+    struct uva_permits *permits;
+
+    fixture_open(&f, 2);
+    ck_assert_int_eq(uva_permits_new(f.loop.runtime, 1, 0, &permits, NULL), 0);
+    fixture_open_beside(&other, 2, &f);
+    f.options.permits = other.options.permits = permits;
+    begin_behind();
+    uva_permits_release(permits);
 }
 
 static void end_the_first(void)
@@ -436,9 +454,9 @@ START_TEST(a_thread_that_others_have_is_named)
 }
 END_TEST
 
-START_TEST(a_turn_to_be_opened_is_named)
+START_TEST(a_permit_to_be_opened_is_named)
 {
-    open_behind(&(struct uva_runtime_options){.sources_open = 1});
+    open_behind_permit();
     limit(&(struct uva_timeout){.open_ms = AT_ONCE});
     fixture_start(&f);
     times_out("(open_ms)", "arrow_stream waits for a permit");
@@ -747,21 +765,21 @@ int main(void)
     suite_add_loops(tests, 0, 2,
                     the_wait_for_the_schema_counts_for_the_first_batch, NULL);
     suite_add_loops(tests, 0, 2, a_source_that_takes_long_is_interrupted, NULL);
-    suite_add(tests, the_time_of_a_consumer_is_none_of_its_source,
-              a_source_has_no_negative_limit,
-              a_late_schema_does_not_count_with_open_ms,
-              time_before_the_first_request_does_not_count,
-              a_second_call_shortens_limits_only,
-              a_consumer_that_is_slow_is_named, a_worker_that_extracts_is_named,
-              a_transform_that_runs_is_named, a_device_is_named,
-              a_thread_that_others_have_is_named, a_turn_to_be_opened_is_named,
-              memory_is_named, the_source_is_interrupted,
-              each_of_several_limits_counts_at_its_place,
-              a_cancel_ends_the_wait, time_without_a_request_does_not_count,
-              time_in_which_a_reader_has_no_room_does_not_count,
-              a_wait_that_is_over_does_not_count,
-              a_timer_that_fires_without_a_wait_is_not_started_again,
-              a_batch_that_has_come_goes_before_a_limit_that_has_passed,
-              options_are_checked, NULL);
+    suite_add(
+        tests, the_time_of_a_consumer_is_none_of_its_source,
+        a_source_has_no_negative_limit,
+        a_late_schema_does_not_count_with_open_ms,
+        time_before_the_first_request_does_not_count,
+        a_second_call_shortens_limits_only, a_consumer_that_is_slow_is_named,
+        a_worker_that_extracts_is_named, a_transform_that_runs_is_named,
+        a_device_is_named, a_thread_that_others_have_is_named,
+        a_permit_to_be_opened_is_named, memory_is_named,
+        the_source_is_interrupted, each_of_several_limits_counts_at_its_place,
+        a_cancel_ends_the_wait, time_without_a_request_does_not_count,
+        time_in_which_a_reader_has_no_room_does_not_count,
+        a_wait_that_is_over_does_not_count,
+        a_timer_that_fires_without_a_wait_is_not_started_again,
+        a_batch_that_has_come_goes_before_a_limit_that_has_passed,
+        options_are_checked, NULL);
     return suite_main("timeout", set_up, tear_down, tests, NULL);
 }

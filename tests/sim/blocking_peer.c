@@ -10,6 +10,7 @@
 #include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
+#include "sim/hosts.h"
 #include "sim/monitor.h"
 #include "sim/peers.h"
 
@@ -357,8 +358,21 @@ static void peer_get_stuck(struct blocking_peer *peer)
                      (long long)peer->stuck_at, peer->deaf ? ", and deaf" : "");
 }
 
-struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
-                                        struct expectation *expectation)
+/* By the drawn values: other schedules stay as they were. */
+static struct uva_permits *permits_draw(struct uva_runtime *runtime,
+                                        struct blocking_peer *peer,
+                                        int32_t window, bool may_wait)
+{
+    if ((window + peer->expectation->total) % 4 == 1)
+        return permits_get(runtime, peer);
+    return may_wait && peer->stuck_at == INT64_MAX ? hosts_permits(runtime)
+                                                   : NULL;
+}
+
+/* With `may_wait` no close begins meanwhile, so that there are permits. */
+static struct uva_stream *blocking_make(struct uva_runtime *runtime,
+                                        struct expectation *expectation,
+                                        bool may_wait)
 {
     struct blocking_peer *peer = arena_new(sizeof(*peer), "a blocking source");
     struct uva_arrow_source options = {.ctx = peer,
@@ -378,9 +392,8 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
     peer_get_stuck(peer);
     if (peers_chance(2, 3))
         options.interrupt = peer_interrupt;
-    /* by the drawn values: other schedules stay as they were */
-    if ((options.window.batches + expectation->total) % 4 == 1)
-        options.permits = permits_get(runtime, peer);
+    options.permits =
+        permits_draw(runtime, peer, options.window.batches, may_wait);
     expectation_note(
         "chain %d: a blocking source, %s%s%s, window %d", expectation->number,
         plain ? "plain" : "device", opens ? ", opened later" : "",
@@ -397,4 +410,15 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
     device_make(peer, &device);
     monitor_blocking(&device);
     return uva_stream_from_device_stream(runtime, &device, &options);
+}
+
+struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
+                                        struct expectation *expectation)
+{
+    const bool may_wait = hosts_enter(runtime);
+    struct uva_stream *stream = blocking_make(runtime, expectation, may_wait);
+
+    if (may_wait)
+        hosts_leave(runtime);
+    return stream;
 }

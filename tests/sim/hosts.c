@@ -24,6 +24,8 @@ static struct host {
     enum hosting how;
     struct uva_runtime_options options;
     struct uva_runtime *runtime; /* NULL: it could not be opened */
+    struct uva_permits *permits; /* owns; NULL: not made, or no limit */
+    int32_t sources;             /* that may be open at one time; 0: no limit */
     uv_loop_t loop;              /* for BY_LOOP */
     uv_poll_t deferred_releases; /* keeps that loop alive; on `fd` */
     int fd;                      /* an eventfd */
@@ -206,7 +208,7 @@ bool hosts_limit_sources(const struct uva_runtime *runtime)
 {
     for (int i = 0; i < hosts_used; i++)
         if ((runtime == NULL || hosts[i].runtime == runtime) &&
-            hosts[i].options.sources_open > 0)
+            hosts[i].sources > 0)
             return true;
     return false;
 }
@@ -256,7 +258,7 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         host->options.log = monitor_log();
     /* by the drawn values: other schedules stay as they were */
     if (are_varied && host->options.turn_batches > 2)
-        host->options.sources_open = host->options.turn_batches - 2;
+        host->sources = host->options.turn_batches - 2;
     if (are_varied && peers_chance(1, 8))
         host_check(host);
     host->joins = host->how >= BY_TURNS && are_varied && peers_chance(1, 3);
@@ -412,6 +414,23 @@ void hosts_leave(const struct uva_runtime *runtime)
     host_of(runtime)->inside--;
 }
 
+struct uva_permits *hosts_permits(const struct uva_runtime *runtime)
+{
+    struct host *host = host_of(runtime);
+    struct uva_permits *made;
+
+    if (host == NULL || host->closing || host->sources == 0)
+        return NULL;
+    if (host->permits != NULL ||
+        uva_permits_new(host->runtime, host->sources, 0, &made, NULL) != 0)
+        return host->permits;
+    if (host->permits != NULL) /* another fiber was faster */
+        uva_permits_release(made);
+    else
+        host->permits = made;
+    return host->permits;
+}
+
 static bool host_is_left(void *arg)
 {
     return ((const struct host *)arg)->inside == 0;
@@ -425,6 +444,8 @@ static void host_close(struct host *host, int64_t grace_ms)
         return;
     host->closing = true;
     sim_wait(host_is_left, host);
+    uva_permits_release(host->permits);
+    host->permits = NULL;
     host->may_revoke = grace_ms != UVA_FOREVER;
     host_await_quiet(host);
     code = uva_runtime_close(host->runtime, grace_ms, host_closed, host);

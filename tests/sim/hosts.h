@@ -47,6 +47,10 @@ bool hosts_may_revoke(const struct uva_runtime *runtime);
 bool hosts_enter(const struct uva_runtime *runtime);
 void hosts_leave(const struct uva_runtime *runtime);
 
+/* Gives the permits for the sources of the runtime, between these two calls;
+ * NULL: there is no limit, no memory, or a close has begun. */
+struct uva_permits *hosts_permits(const struct uva_runtime *runtime);
+
 /* Begins to drain a runtime, unless it is closing; may be called again. */
 void hosts_drain(struct uva_runtime *runtime, int64_t deadline_ms);
 

@@ -10,6 +10,7 @@
 #include "sim/arena.h"
 #include "sim/batches.h"
 #include "sim/engine.h"
+#include "sim/hosts.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 
@@ -61,8 +62,17 @@ static struct uva_stream *blocking_stream(struct uva_runtime *runtime,
     struct ArrowArrayStream source = {empty_schema, empty_next, empty_error,
                                       empty_release, empty};
 
+    struct uva_arrow_source options = {0};
+    const bool inside = hosts_enter(runtime);
+    struct uva_stream *stream;
+
     empty->fails = fails;
-    return uva_stream_from_arrow_stream(runtime, &source, NULL);
+    if (inside)
+        options.permits = hosts_permits(runtime);
+    stream = uva_stream_from_arrow_stream(runtime, &source, &options);
+    if (inside)
+        hosts_leave(runtime);
+    return stream;
 }
 
 /* A query does not fail: its pool may do so. */

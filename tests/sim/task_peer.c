@@ -9,6 +9,7 @@
 #include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
+#include "sim/hosts.h"
 #include "sim/peers.h"
 
 struct task_peer {
@@ -161,7 +162,7 @@ struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
                                     struct expectation *expectation)
 {
     struct task_peer *peer = arena_new(sizeof(*peer), "a task source");
-    const struct uva_task_source source = {
+    struct uva_task_source source = {
         .schema = peer_schema,
         .next = peer_next,
         .extract = peer_extract,
@@ -170,9 +171,17 @@ struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
         .ctx = peer,
         .device_type = device_type(expectation),
         .window = peers_window()};
+    struct uva_stream *stream;
+    bool inside;
 
     peer_draw(peer, expectation);
     expectation_note("chain %d: a task source, window %d", expectation->number,
                      source.window.batches);
-    return uva_stream_from_tasks(runtime, &source);
+    inside = hosts_enter(runtime);
+    if (inside && peer->stuck_at == INT64_MAX)
+        source.permits = hosts_permits(runtime);
+    stream = uva_stream_from_tasks(runtime, &source);
+    if (inside)
+        hosts_leave(runtime);
+    return stream;
 }

@@ -160,8 +160,9 @@ struct uva_stream *fixture_blocking(struct fixture *f)
 
 struct uva_stream *fixture_tasks(struct fixture *f)
 {
-    const struct uva_task_source source = fake_source_tasks(&f->fake);
+    struct uva_task_source source = fake_source_tasks(&f->fake);
 
+    source.permits = f->options.permits;
     f->contexts++;
     return uva_stream_from_tasks(f->loop.runtime, &source);
 }
