@@ -48,7 +48,7 @@ static int64_t write_file(enum uva_format format, int64_t batches)
 {
     int done = 0;
     const struct uva_write write = {
-        .format = format, .on_done = on_written, .ctx = &done};
+        .encode.format = format, .on_done = on_written, .ctx = &done};
     struct uva_stream *stream;
 
     f.fake.batches = batches;
