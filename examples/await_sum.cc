@@ -107,9 +107,10 @@ struct job {
 
 static job print_sums(uva::stream s)
 {
+    uva::reader r(std::move(s));
     uva_error error{};
 
-    while (uva::array batch = co_await s.next(&error)) {
+    while (uva::array batch = co_await r.next(&error)) {
         const ArrowArray &a = batch->array;
         const auto *const values = static_cast<const int64_t *>(a.buffers[1]);
 

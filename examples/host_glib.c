@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GLib program hosts the runtime as one source on one descriptor, and pulls
- * batches: it requests the next one when it is idle.
+/* A GLib program hosts the runtime as one source on one descriptor, and takes
+ * batches after each turn.
  *
  *     example_host_glib DRIVER URI SQL */
 #include <glib-unix.h>
@@ -16,13 +16,6 @@ struct app {
     int code; /* code of the query's outcome */
 };
 
-static gboolean turn(gint fd, GIOCondition condition, gpointer rt)
-{
-    (void)fd;
-    (void)condition;
-    return uva_runtime_turn(rt) ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
-}
-
 static void closed(void *ctx)
 {
     g_main_loop_quit(((struct app *)ctx)->main);
@@ -34,37 +27,41 @@ static void end(struct app *app, const struct uva_error *error)
     if (app->code != 0)
         fprintf(stderr, "query: %s\n", error->message);
     uva_stream_release(app->stream);
+    app->stream = NULL;
     uva_runtime_close(app->rt, 0, closed, app);
 }
 
-static gboolean ask(gpointer app);
-
-static void answer(void *ctx, struct uva_batch *batch,
-                   const struct uva_outcome *outcome)
+/* Takes all batches that wait; the end comes once. */
+static void take(struct app *app)
 {
-    struct app *app = ctx;
+    struct uva_outcome outcome;
+    struct uva_batch batch;
+    int code;
 
-    if (batch == NULL) {
-        end(app, &outcome->error);
-        return;
+    while ((code = uva_stream_take(app->stream, &batch, &outcome)) == 0) {
+        app->rows += batch.data.array.length;
+        uva_array_release(&batch.data);
     }
-    app->rows += batch->data.array.length;
-    g_idle_add(ask, app);
+    if (code == ENOENT)
+        end(app, &outcome.error);
 }
 
-static gboolean ask(gpointer ctx)
+static gboolean turn(gint fd, GIOCondition condition, gpointer ctx)
 {
     struct app *app = ctx;
-    struct uva_error error;
+    const bool is_open = uva_runtime_turn(app->rt);
 
-    if (uva_stream_next(app->stream, answer, app, &error) != 0)
-        end(app, &error);
-    return G_SOURCE_REMOVE;
+    (void)fd;
+    (void)condition;
+    if (app->stream != NULL)
+        take(app);
+    return is_open ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
 }
 
 int main(int argc, char **argv)
 {
     struct app app = {0};
+    struct uva_error error;
 
     if (argc != 4) {
         fprintf(stderr, "usage: %s DRIVER URI SQL\n", argv[0]);
@@ -73,13 +70,14 @@ int main(int argc, char **argv)
     if (uva_runtime_open_turned(NULL, NULL, NULL, &app.rt, NULL) != 0)
         return 1;
     app.main = g_main_loop_new(NULL, FALSE);
-    g_unix_fd_add(uva_runtime_fd(app.rt), G_IO_IN, turn, app.rt);
+    g_unix_fd_add(uva_runtime_fd(app.rt), G_IO_IN, turn, &app);
 
     app.stream = database_query(
         app.rt, argv[1], argv[2],
         &(struct uva_adbc_query){.sql = argv[3],
                                  .window = {.batches = 4}}); /* ahead */
-    g_idle_add(ask, &app);
+    if (uva_stream_start_take(app.stream, NULL, NULL, NULL, &error) != 0)
+        end(&app, &error);
     g_main_loop_run(app.main);
     g_main_loop_unref(app.main);
     printf("%lld rows\n", (long long)app.rows);

@@ -16,7 +16,7 @@
  *
  * If the stop of the source takes time, no call follows until it has ended.
  *
- * Clauses: AH-08, AH-16, AP-09, AT-08, G-17, G-27, G-28, G-40. */
+ * Clauses: AH-08, AH-16, AP-09, AP-25, AT-08, G-17, G-27, G-28, G-40. */
 #include "protocol/producer_state.h"
 
 #include <assert.h>

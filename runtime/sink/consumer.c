@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The common part of for_each, next, take and collect.
+/* The common part of for_each, take and collect.
  *
  * Happy path:  schema -> (request -> task -> extracted -> batch)* -> the end ->
  *              released -> done.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a stream of which the batches are used on the loop thread: an
  * inlet and a sink. It extracts each batch, checks that the host can read it,
- * and decides the one outcome. Its kinds, for_each, next, take and collect, do
+ * and decides the one outcome. Its kinds, for_each, take and collect, do
  * something with the batches. */
 #ifndef UVA_SINK_CONSUMER_H
 #define UVA_SINK_CONSUMER_H

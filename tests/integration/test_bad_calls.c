@@ -504,31 +504,19 @@ END_TEST
 
 /* ---- starts ------------------------------------------------------------- */
 
-static int answers, answer_end;
-
-static void answer(void *ctx, struct uva_batch *batch,
-                   const struct uva_outcome *outcome)
-{
-    (void)ctx;
-    ck_assert((batch == NULL) != (outcome == NULL));
-    answers++;
-    if (outcome != NULL)
-        answer_end = (int)outcome->end;
-}
-
 START_TEST(a_stream_starts_once)
 {
     const struct uva_consumer table = recording_table(got);
     struct uva_stream *stream = fixture_blocking(&f);
     struct recording_handler handler;
 
-    answers = 0;
     recording_handler_init(&handler, 1, 1);
     recording_consume(got, uva_stream_acquire(stream));
     for (int i = 0; i < 2; i++) { /* while it runs, and after its end */
         ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
         expect_text("started");
-        ck_assert_int_eq(uva_stream_next(stream, answer, NULL, &error), EBUSY);
+        ck_assert_int_eq(
+            uva_stream_start_take(stream, NULL, NULL, NULL, &error), EBUSY);
         expect_text("started");
         ck_assert_int_eq(
             uva_stream_drive(stream, &handler.handler, NULL, &error), EBUSY);
@@ -537,7 +525,6 @@ START_TEST(a_stream_starts_once)
     }
     ck_assert_int_eq(uva_stream_status(stream, &error), 0);
     uva_stream_release(stream);
-    ck_assert_int_eq(answers, 0);
     ck_assert_int_eq(got->done, 1);
     ck_assert_str_eq(handler.transcript, "");
 }
@@ -584,36 +571,10 @@ START_TEST(a_refused_start_has_taken_nothing)
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, &error), EINVAL);
     expect_text("on_batch");
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), EINVAL);
-    ck_assert_int_eq(uva_stream_next(stream, NULL, NULL, &error), EINVAL);
-    expect_text("fn");
     ck_assert_int_eq(uva_stream_status(stream, &error), 0);
     fixture_consume(&f, stream);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(got->rows, BATCHES * 3);
-}
-END_TEST
-
-static bool is_answered(void *ctx)
-{
-    return answers == *(int *)ctx;
-}
-
-START_TEST(a_next_waits_for_the_answer_of_the_last)
-{
-    struct uva_stream *stream = fixture_blocking(&f);
-    const struct uva_consumer table = recording_table(got);
-
-    answers = 0;
-    answer_end = -1;
-    for (int i = 1; i <= BATCHES + 2; i++) { /* the end is delivered again */
-        ck_assert_int_eq(uva_stream_next(stream, answer, NULL, NULL), 0);
-        ck_assert_int_eq(uva_stream_next(stream, answer, NULL, &error), EBUSY);
-        expect_text("unanswered");
-        ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), EBUSY);
-        loop_until(&f.loop, is_answered, &i);
-        ck_assert_int_eq(answer_end, i <= BATCHES ? -1 : UVA_END_COMPLETE);
-    }
-    uva_stream_release(stream);
 }
 END_TEST
 
@@ -689,7 +650,8 @@ START_TEST(without_a_stream_there_is_nothing_to_do)
     ck_assert_int_eq(uva_stream_set_name(NULL, "none"), EINVAL);
     ck_assert_int_eq(uva_stream_for_each(NULL, &table, &error), EINVAL);
     expect_text("stream");
-    ck_assert_int_eq(uva_stream_next(NULL, answer, NULL, &error), EINVAL);
+    ck_assert_int_eq(uva_stream_start_take(NULL, NULL, NULL, NULL, &error),
+                     EINVAL);
     expect_text("stream");
     ck_assert_int_eq(uva_stream_drive(NULL, &handler.handler, NULL, &error),
                      EINVAL);
@@ -744,7 +706,7 @@ static TCase *in_starts(void)
         suite_tests("starts", a_stream_starts_once,
                     a_stream_that_was_cancelled_has_started_too,
                     a_refused_start_has_taken_nothing,
-                    a_next_waits_for_the_answer_of_the_last,
+
                     a_drive_without_a_handler_or_with_bad_metadata_is_refused,
                     without_a_stream_there_is_nothing_to_do, NULL);
     tcase_add_loop_test(c, a_cancel_before_the_start_makes_it_fail, 0, 2);

@@ -364,23 +364,23 @@ START_TEST(data_on_a_device_is_refused_with_advice)
 }
 END_TEST
 
-static void keep_outcome(void *ctx, struct uva_batch *batch,
-                         const struct uva_outcome *outcome)
+static void take_outcome(void *ctx)
 {
-    const struct uva_consumer table = recording_table(ctx);
+    struct uva_outcome outcome;
+    struct uva_batch batch;
 
-    if (outcome != NULL)
-        table.on_done(ctx, outcome);
-    else
-        (void)table.on_batch(ctx, batch);
+    if (uva_stream_take(ctx, &batch, &outcome) == ENOENT)
+        recording_on_done(got, &outcome);
 }
 
-START_TEST(data_on_a_device_is_refused_by_next_too)
+START_TEST(data_on_a_device_is_refused_by_take_too)
 {
     struct uva_stream *stream;
 
     device_stream(&stream);
-    ck_assert_int_eq(uva_stream_next(stream, keep_outcome, got, NULL), 0);
+    ck_assert_int_eq(
+        uva_stream_start_take(stream, NULL, take_outcome, stream, NULL), 0);
+    take_outcome(stream);
     fixture_await(&f);
     ck_ended(UVA_END_FAILED, ENOTSUP, "uva_stream_transfer()");
     uva_stream_release(stream);
@@ -872,7 +872,7 @@ static TCase *bad_sources(void)
         an_array_that_does_not_fit_the_schema_broke_the_protocol,
         a_format_unknown_here_passes_but_has_no_size,
         data_on_a_device_is_refused_with_advice,
-        data_on_a_device_is_refused_by_next_too, NULL);
+        data_on_a_device_is_refused_by_take_too, NULL);
     suite_add_loops(c, 0, 3, an_error_of_get_schema_ends_the_stream,
                     an_error_of_get_next_comes_behind_the_batches_before_it,
                     an_error_of_open_ends_the_stream,

@@ -495,15 +495,6 @@ START_TEST(a_close_waits_for_an_extraction_that_comes_to_its_end)
 }
 END_TEST
 
-static void next_never(void *ctx, struct uva_batch *batch,
-                       const struct uva_outcome *outcome)
-{
-    (void)ctx;
-    (void)batch;
-    (void)outcome;
-    ck_abort_msg("a call that was refused is not answered");
-}
-
 START_TEST(streams_still_held_outlive_the_runtime)
 {
     struct uva_stream *started = make_stream(0), *built = make_stream(1);
@@ -516,7 +507,8 @@ START_TEST(streams_still_held_outlive_the_runtime)
     ck_assert_int_eq(uva_stream_status(started, &error), ECANCELED);
     uva_stream_cancel(started, EIO, "too late");
     ck_assert_int_eq(uva_stream_for_each(built, &table, NULL), ESHUTDOWN);
-    ck_assert_int_eq(uva_stream_next(built, next_never, NULL, NULL), ESHUTDOWN);
+    ck_assert_int_eq(uva_stream_start_take(built, NULL, NULL, NULL, NULL),
+                     ESHUTDOWN);
     uva_stream_resume(built);
     uva_stream_cancel(built, 0, NULL);
     uva_stream_release(started);

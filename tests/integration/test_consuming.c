@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* for_each and next: pausing, resuming, cancelling and dropping, at every point
+/* for_each: pausing, resuming, cancelling and dropping, at every point
  * and from every place, also while the source is stuck. */
 #include <check.h>
 #include <errno.h>
@@ -382,131 +382,6 @@ START_TEST(a_quick_source_is_not_read_ahead_while_others_have_their_turn)
 }
 END_TEST
 
-/* ---- next --------------------------------------------------------------- */
-
-static int answers, ends; /* callbacks of uva_stream_next(); with the outcome */
-
-static void answered(void *ctx, struct uva_batch *batch,
-                     const struct uva_outcome *outcome)
-{
-    struct recording_consumer *c = ctx;
-
-    ck_assert((batch == NULL) != (outcome == NULL));
-    ck_assert(!c->silent);
-    answers++;
-    if (batch != NULL) {
-        ck_assert_int_eq(batch->ordinal, c->taken++);
-        return;
-    }
-    ends++;
-    c->outcome = *outcome;
-}
-
-static bool has_answers(void *ctx)
-{
-    return answers >= *(int *)ctx;
-}
-
-static bool has_ended(void *ctx)
-{
-    (void)ctx;
-    return ends > 0;
-}
-
-static void ask(int code)
-{
-    ck_assert_int_eq(uva_stream_next(f.stream, answered, &f.got, NULL), code);
-}
-
-/* Calls uva_stream_next() once, and turns the loop until its callback runs. */
-static void pull(void)
-{
-    int wanted = answers + 1;
-
-    ask(0);
-    ck_assert_int_eq(answers, wanted - 1); /* never inside the call */
-    ask(EBUSY);
-    loop_until(&f.loop, has_answers, &wanted);
-    ck_assert_int_eq(answers, wanted);
-}
-
-static void set_up_next(int64_t batches)
-{
-    set_up_with(batches, -1, 0);
-    f.stream = fixture_blocking(&f);
-    answers = ends = 0;
-}
-
-START_TEST(next_answers_once_a_call_and_repeats_the_end)
-{
-    set_up_next(3);
-    for (int i = 0; i < 5; i++)
-        pull();
-    ck_assert_int_eq(f.got.taken, 3);
-    ck_assert_int_eq(ends, 2);
-    ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
-}
-END_TEST
-
-START_TEST(next_repeats_a_failure_with_its_text)
-{
-    set_up_next(3);
-    f.fake.fail_at = 1;
-    pull();
-    pull();
-    pull();
-    ck_assert_int_eq(ends, 2);
-    ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
-    ck_assert_str_eq(f.got.outcome.error.message, "the disk is on fire");
-}
-END_TEST
-
-START_TEST(next_is_told_of_a_cancel_and_a_close)
-{
-    set_up_next(10);
-    f.fake.gate_at = 0;
-    ask(0);
-    fixture_await_gate(&f);
-    if (_i == 0) {
-        uva_stream_cancel(f.stream, 0, NULL);
-        loop_until(&f.loop, has_ended, NULL);
-    }
-    uva_stream_acquire(f.stream); /* the stream outlives the runtime */
-    loop_close_runtime(&f.loop, 0);
-    ck_assert_int_eq(ends, 1);
-    ck_assert_int_eq(f.got.outcome.end, UVA_END_CANCELLED);
-    ask(ESHUTDOWN);
-    uva_stream_release(f.stream);
-}
-END_TEST
-
-START_TEST(next_is_cancelled_with_its_last_holder_and_told_so)
-{
-    set_up_next(10);
-    f.fake.gate_at = 0;
-    ask(0);
-    fixture_await_gate(&f);
-    fixture_release(&f);
-    loop_until(&f.loop, has_ended, NULL);
-    ck_assert_int_eq(f.got.outcome.end, UVA_END_CANCELLED);
-}
-END_TEST
-
-START_TEST(next_that_is_dropped_is_not_answered)
-{
-    int before;
-
-    set_up_next(10);
-    f.fake.gate_at = 1;
-    pull();
-    before = answers;
-    ask(0);
-    drop();
-    loop_settle(&f.loop);
-    ck_assert_int_eq(answers, before);
-}
-END_TEST
-
 int main(void)
 {
     TCase *tc = tcase_create("on the loop");
@@ -517,10 +392,6 @@ int main(void)
               an_error_waits_behind_the_batch_that_waits,
               a_cancel_while_paused_is_told_at_once,
               a_drop_before_anything_came_is_silent,
-              next_answers_once_a_call_and_repeats_the_end,
-              next_repeats_a_failure_with_its_text,
-              next_is_cancelled_with_its_last_holder_and_told_so,
-              next_that_is_dropped_is_not_answered,
               a_window_of_bytes_counts_items, NULL);
     tcase_add_loop_test(tc, a_pause_at_any_batch_loses_nothing, 0,
                         5 * FIXTURE_SOURCES);
@@ -533,8 +404,7 @@ int main(void)
     suite_add_loops(tc, 0, 2,
                     a_source_that_is_stuck_holds_up_neither_cancel_nor_close,
                     a_window_of_bytes_pauses_the_reader_and_lets_it_go_on,
-                    an_odd_size_of_items_is_harmless,
-                    next_is_told_of_a_cancel_and_a_close, NULL);
+                    an_odd_size_of_items_is_harmless, NULL);
     tcase_add_loop_test(tc, an_interrupt_reaches_a_source_that_is_stuck, 0, 4);
     tcase_add_loop_test(
         tc, AP29_the_source_is_read_no_further_ahead_than_the_window, 1, 9);

@@ -259,14 +259,6 @@ START_TEST(a_child_cannot_make_streams_and_has_its_own_back)
 }
 END_TEST
 
-static void next_never(void *ctx, struct uva_batch *given,
-                       const struct uva_outcome *outcome)
-{
-    (void)given;
-    (void)outcome;
-    never(ctx);
-}
-
 static void start_streams(void)
 {
     const struct uva_consumer table = recording_table(&driven);
@@ -276,13 +268,14 @@ static void start_streams(void)
     recording_handler_init(&other, 1, 1);
     expect(uva_stream_for_each(built, &table, &error) == EPERM, "for_each");
     expect(strstr(error.message, "fork") != NULL, "for_each's text");
-    expect(uva_stream_next(built, next_never, NULL, &error) == EPERM, "next");
+    expect(uva_stream_start_take(built, NULL, NULL, NULL, &error) == EPERM,
+           "start_take");
     expect(uva_stream_drive(built, &other.handler, NULL, &error) == EPERM,
            "drive");
     expect(other.transcript[0] == '\0', "the handler is untouched");
     expect(uva_stream_for_each(running, &table, &error) == EPERM, "again");
-    expect(uva_stream_next(running, next_never, NULL, &error) == EPERM,
-           "next of one that runs");
+    expect(uva_stream_start_take(running, NULL, NULL, NULL, &error) == EPERM,
+           "take of one that runs");
     uva_stream_cancel(running, EIO, "the child says so");
     uva_stream_resume(running);
     expect(uva_stream_status(running, NULL) == 0, "status");

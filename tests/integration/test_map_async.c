@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/made_schema.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
+
+static struct asking asking;
 
 enum { BOTH = 2, UNORDERED = 1, MANY = 200, THREADS = 4 }; /* the loop index */
 
@@ -553,12 +556,12 @@ START_TEST(ten_stages_move_one_batch_for_a_demand_of_one)
         options.ctx = &passed[i];
         ck_assert_int_eq(uva_stream_map_async(stream, &options), 0);
     }
-    ck_assert_int_eq(uva_stream_next(stream, on_next, &length, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, stream, on_next, &length), 0);
     loop_until(&loop, is_set, &length);
     loop_settle(&loop);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(passed[i], 1);
-    uva_stream_release(stream);
+    uva_stream_drop(stream);
 }
 END_TEST
 
@@ -572,12 +575,12 @@ START_TEST(a_batch_without_a_result_requests_one_more)
     script.drops = true;
     options.window.batches = 1;
     stream = async_of(_i, 5);
-    ck_assert_int_eq(uva_stream_next(stream, on_next, &length, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, stream, on_next, &length), 0);
     loop_until(&loop, is_set, &length);
     loop_settle(&loop);
     ck_assert_int_eq(length, 20);
     ck_assert_int_eq(did.count, 2);
-    uva_stream_release(stream);
+    uva_stream_drop(stream);
 }
 END_TEST
 

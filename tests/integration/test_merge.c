@@ -8,12 +8,15 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/metadata_source.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
+
+static struct asking asking;
 
 enum { WAYS = 2, MERGE = 0, CONCAT = 1 }; /* the loop index */
 enum { STREAMS = 4, MANY = 1000 };
@@ -599,7 +602,7 @@ START_TEST(a_stream_cancelled_by_itself_has_failed)
     loop_settle(&loop);
     ck_assert_int_eq(uva_stream_status(own, &error), EPERM);
     text_contains(error.message, "not this one");
-    ck_assert_int_eq(uva_stream_next(own, NULL, NULL, NULL), EINVAL);
+    ck_assert_int_eq(uva_stream_take(own, NULL, NULL), EINVAL);
     uva_stream_drop(own);
     loop_settle(&loop);
     ck_assert(gone[1]);
@@ -624,15 +627,6 @@ START_TEST(a_stream_may_be_cancelled_after_all_were)
 }
 END_TEST
 
-static void on_next_never(void *ctx, struct uva_batch *batch,
-                          const struct uva_outcome *outcome)
-{
-    (void)ctx;
-    (void)batch;
-    (void)outcome;
-    ck_abort();
-}
-
 /* Another thread cancels a merged stream, asks for its status, and releases it
  * last. */
 static void *hold(void *arg)
@@ -641,7 +635,7 @@ static void *hold(void *arg)
 
     uva_stream_cancel(own, EPERM, "not this one");
     while (uva_stream_status(own, NULL) == 0)
-        ck_assert_int_eq(uva_stream_next(own, on_next_never, NULL, NULL),
+        ck_assert_int_eq(uva_stream_start_take(own, NULL, NULL, NULL, NULL),
                          EBUSY);
     uva_stream_release(own);
     return NULL;
@@ -675,7 +669,7 @@ START_TEST(a_merged_stream_cannot_be_used)
         if (_i == MERGE)
             loop_settle(&loop);
         ck_assert_int_eq(uva_stream_limit(own, 1), EBUSY);
-        ck_assert_int_eq(uva_stream_next(own, on_next_never, NULL, NULL),
+        ck_assert_int_eq(uva_stream_start_take(own, NULL, NULL, NULL, NULL),
                          EBUSY);
         ck_assert_int_eq(uva_stream_take(own, NULL, NULL), EINVAL);
         uva_stream_resume(own);
@@ -778,7 +772,7 @@ static void next_one(void)
 {
     bool answered = false;
 
-    ck_assert_int_eq(uva_stream_next(streams[0], on_next, &answered, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, streams[0], on_next, &answered), 0);
     loop_until(&loop, is_set, &answered);
     loop_settle(&loop);
 }
@@ -796,7 +790,7 @@ START_TEST(concat_requests_what_is_requested_of_it)
         ck_assert_int_eq(count.passed, n);
         ck_assert_int_eq(count.schemas, (n < 4 ? 1 : 2) + _i);
     }
-    uva_stream_release(streams[0]);
+    uva_stream_drop(streams[0]);
 }
 END_TEST
 

@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/asking.h"
 #include "support/case_list.h"
 #include "support/fixture.h"
 #include "uvarrow/stages.h"
+
+static struct asking asking;
 
 enum { ROWS = 10, BATCHES = 400, REQUESTS = 3 };
 
@@ -231,13 +234,12 @@ static void reads(int i, bool lazy)
     for (int k = 0; k < REQUESTS; k++) {
         bool answered = false;
 
-        ck_assert_int_eq(uva_stream_next(f.stream, on_next, &answered, NULL),
-                         0);
+        ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &answered), 0);
         loop_until(&f.loop, is_set, &answered);
         loop_settle(&f.loop);
         ck_assert_int_eq(atomic_load(&f.fake.given), stages[i].reads[k]);
     }
-    fixture_release(&f);
+    fixture_drop(&f);
     fixture_close(&f);
 }
 
@@ -249,11 +251,6 @@ static void reads_what_is_requested(int i)
 static void reads_what_is_requested_of_a_lazy_source(int i)
 {
     reads(i, true);
-}
-
-static void on_ready(void *ctx)
-{
-    (void)ctx;
 }
 
 static bool take_one(void *ctx)
@@ -286,8 +283,8 @@ static void reads_in_a_window_of_one(int i)
     f.stream = fixture_on_loop(&f);
     add_map(f.stream);
     stages[i].add(f.stream);
-    ck_assert_int_eq(
-        uva_stream_start_take(f.stream, &one, on_ready, NULL, NULL), 0);
+    ck_assert_int_eq(uva_stream_start_take(f.stream, &one, NULL, NULL, NULL),
+                     0);
     for (long given = 2; given < 2 + REQUESTS; given++) {
         loop_until(&f.loop, take_one, NULL);
         loop_until(&f.loop, source_has_given, &given);
@@ -309,10 +306,10 @@ static void joins_all_rows(int requested)
     f.stream = fixture_on_loop(&f);
     add_rebatch(f.stream, INT64_MAX, 0);
     ck_assert_int_eq(uva_stream_parallel(f.stream, &ahead), 0);
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &answered, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &answered), 0);
     loop_until(&f.loop, is_set, &answered);
     ck_assert_int_eq(answered_rows, BATCHES * ROWS);
-    fixture_release(&f);
+    fixture_drop(&f);
     fixture_close(&f);
 }
 

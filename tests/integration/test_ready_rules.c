@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/native.h"
 #include "support/recording_handler.h"
 #include "support/soft_copies.h"
+
+static struct asking asking;
 
 static struct fixture f, g;
 
@@ -386,7 +389,7 @@ START_TEST(who_asks_for_one_batch_needs_to_consent_too)
     if (_i == 1)
         ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
     next_code = -1;
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, NULL, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, NULL), 0);
     while (next_code < 0)
         loop_turn(&f.loop);
     ck_assert_int_eq(next_code, _i == 1 ? 0 : ENOTSUP);

@@ -6,11 +6,14 @@
 #include <sched.h>
 #include <string.h>
 
+#include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
+
+static struct asking asking;
 
 static struct loop_fixture loop;
 static struct recording_consumer consumer;
@@ -400,14 +403,14 @@ START_TEST(rows_that_have_waited_are_passed_on)
         uva_stream_rebatch(f.stream,
                            &(struct uva_rebatch){.rows = 1000, .wait_ms = 1}),
         0);
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &rows), 0);
     loop_until(&f.loop, is_positive, &rows);
     ck_assert_int_ge(rows, f.fake.rows);
     fixture_await_gate(&f);
     loop_settle(&f.loop);
     if (rows < 3 * f.fake.rows) { /* the rest is kept */
         ck_assert(!loop_has_timer(&f.loop));
-        ck_assert_int_eq(uva_stream_next(f.stream, on_next, &more, NULL), 0);
+        ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &more), 0);
         loop_until(&f.loop, is_positive, &more);
     }
     ck_assert_int_eq(rows + more, 3 * f.fake.rows);
@@ -432,13 +435,13 @@ START_TEST(rows_that_have_waited_before_the_request_are_passed_on_at_once)
             f.stream,
             &(struct uva_rebatch){.rows = 2 * f.fake.rows, .wait_ms = 20}),
         0);
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &rows), 0);
     loop_until(&f.loop, is_positive, &rows);
     fixture_await_gate(&f);
     loop_settle(&f.loop);
     loop_pass(&f.loop, 25);
     rows = 0;
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &rows), 0);
     loop_until(&f.loop, is_positive, &rows);
     ck_assert_int_eq(rows, f.fake.rows);
     fake_source_open_gate(&f.fake);
@@ -460,7 +463,7 @@ START_TEST(rows_that_need_not_wait_any_more_are_passed_on)
             f.stream,
             &(struct uva_rebatch){.rows = 2 * f.fake.rows, .wait_ms = 1000000}),
         0);
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &rows), 0);
     fixture_await_gate(&f);
     loop_until_timer(&f.loop);
     fake_source_open_gate(&f.fake);
@@ -521,7 +524,7 @@ START_TEST(rows_do_not_wait_while_a_batch_is_at_hand)
             f.stream,
             &(struct uva_rebatch){.rows = 2 * f.fake.rows, .wait_ms = 1000000}),
         0);
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &rows), 0);
     fixture_await_gate(&f);
     loop_until_timer(&f.loop);
     consumer.transcribes = false;
@@ -583,7 +586,7 @@ START_TEST(rows_that_wait_for_a_worker_need_no_timer)
         uva_stream_rebatch(f.stream,
                            &(struct uva_rebatch){.rows = 2, .wait_ms = 1}),
         0);
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &rows), 0);
     push_rows(&f, pusher, 2);
     loop_until(&f.loop, is_positive, &rows);
     push_rows(&f, pusher, 1);
@@ -592,7 +595,7 @@ START_TEST(rows_that_wait_for_a_worker_need_no_timer)
     atomic_store(&passed, false);
     other = occupy_worker(&f);
     rows = 0;
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &rows), 0);
     loop_settle(&f.loop);
     timers_end(&f);
     ck_assert_int_eq(rows, 0);

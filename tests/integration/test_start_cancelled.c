@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream that ends, and is released by its last holder, while the call that
- * starts it, or asks for its next batch, is still in progress on another
- * thread. The test replaces uva__rt_wake() at link time, as it is the last that
- * such a call does: there the thread waits until the stream is over. */
+ * starts it is still in progress on another thread. The test replaces
+ * uva__rt_wake() at link time, as it is the last that such a call does: there
+ * the thread waits until the stream is over. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -66,23 +66,6 @@ static int start_for_each(void)
     return uva_stream_for_each(f.stream, &table, NULL);
 }
 
-static void on_next(void *ctx, struct uva_batch *batch,
-                    const struct uva_outcome *outcome)
-{
-    ck_assert_ptr_null(batch);
-    on_done(ctx, outcome);
-}
-
-static int start_next(void)
-{
-    return uva_stream_next(f.stream, on_next, NULL, NULL);
-}
-
-static void on_ready(void *ctx)
-{
-    (void)ctx;
-}
-
 /* A stream that is taken from has no last callback. */
 static bool is_taken(void)
 {
@@ -94,7 +77,7 @@ static bool is_taken(void)
 
 static int start_take(void)
 {
-    return uva_stream_start_take(f.stream, NULL, on_ready, NULL, NULL);
+    return uva_stream_start_take(f.stream, NULL, NULL, NULL, NULL);
 }
 
 static void on_collected(void *ctx, const struct uva_stream_info *info,
@@ -128,8 +111,8 @@ static int start_drive_on_worker(void)
 }
 
 static int (*const ways[])(void) = {
-    start_for_each, start_next,  start_take,
-    start_collect,  start_drive, start_drive_on_worker,
+    start_for_each,        start_take, start_collect, start_drive,
+    start_drive_on_worker,
 };
 
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
@@ -206,33 +189,9 @@ START_TEST(a_stream_outlives_the_call_that_starts_it)
 }
 END_TEST
 
-static void on_first(void *ctx, struct uva_batch *batch,
-                     const struct uva_outcome *outcome)
-{
-    ck_assert_ptr_nonnull(batch);
-    ck_assert_ptr_null(outcome);
-    *(bool *)ctx = true;
-}
-
-static bool is_set(void *ctx)
-{
-    return *(bool *)ctx;
-}
-
-START_TEST(a_stream_outlives_the_call_that_asks_for_a_batch)
-{
-    bool came = false;
-
-    ck_assert_int_eq(uva_stream_next(f.stream, on_first, &came, NULL), 0);
-    loop_until(&f.loop, is_set, &came);
-    cancel_within(start_next);
-}
-END_TEST
-
 int main(void)
 {
-    TCase *tc = suite_tests(
-        "start", a_stream_outlives_the_call_that_asks_for_a_batch, NULL);
+    TCase *tc = tcase_create("start");
 
     suite_add_loops(tc, 0, WAYS, a_stream_outlives_the_call_that_starts_it,
                     NULL);

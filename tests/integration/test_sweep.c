@@ -240,20 +240,6 @@ static int to_for_each(struct uva_error *error)
     return uva_stream_for_each(f.stream, &consumer, error);
 }
 
-static void answer(void *ctx, struct uva_batch *batch,
-                   const struct uva_outcome *outcome)
-{
-    if (batch == NULL)
-        recording_on_done(ctx, outcome);
-    else
-        ck_assert_int_eq(uva_stream_next(f.stream, answer, ctx, NULL), 0);
-}
-
-static int to_next(struct uva_error *error)
-{
-    return uva_stream_next(f.stream, answer, &f.got, error);
-}
-
 static void take(void *ctx)
 {
     struct uva_outcome outcome;
@@ -317,11 +303,11 @@ static const struct scenario {
 } SCENARIOS[] = {
     {SOURCE_BLOCKING, no_stage, to_for_each},
     {SOURCE_BLOCKING, all_stages, to_for_each},
-    {SOURCE_HOOK, no_stage, to_next},
+    {SOURCE_HOOK, no_stage, to_take},
     {SOURCE_ON_LOOP, no_stage, to_for_each},
     {SOURCE_ON_LOOP, all_stages, to_handler},
     {SOURCE_TASKS, no_stage, to_for_each},
-    {SOURCE_TASKS, all_stages, to_next},
+    {SOURCE_TASKS, all_stages, to_collect},
     {SOURCE_TASKS, no_stage, to_handler},
     {SOURCE_TASKS, all_stages, to_worker},
     {SOURCE_BLOCKING, row_stages, to_for_each},
@@ -329,12 +315,12 @@ static const struct scenario {
     {SOURCE_TASKS, all_stages, to_take},
     {SOURCE_TASKS, no_stage, to_take},
     {SOURCE_TASKS, no_stage, to_collect},
-    {SOURCE_TASKS, row_stages, to_next},
+    {SOURCE_TASKS, row_stages, to_take},
     {SOURCE_BLOCKING, merge_stages, to_for_each},
-    {SOURCE_TASKS, merge_stages, to_next},
+    {SOURCE_TASKS, merge_stages, to_take},
     {SOURCE_TASKS, concat_stages, to_for_each},
     {SOURCE_BLOCKING, async_stages, to_for_each},
-    {SOURCE_TASKS, async_stages, to_next},
+    {SOURCE_TASKS, async_stages, to_take},
     {SOURCE_BLOCKING, joining_stages, to_take},
     {SOURCE_TASKS, joining_stages, to_collect},
     {SOURCE_BLOCKING, splitting_stages, to_take},
@@ -342,9 +328,9 @@ static const struct scenario {
     {SOURCE_BLOCKING, merge_stages, to_collect},
     {SOURCE_TASKS, time_stages, to_for_each},
     {SOURCE_BLOCKING, retry_stages, to_for_each},
-    {SOURCE_TASKS, retry_stages, to_next},
+    {SOURCE_TASKS, retry_stages, to_take},
     {SOURCE_BLOCKING, tee_stages, to_for_each},
-    {SOURCE_TASKS, tee_stages, to_next},
+    {SOURCE_TASKS, tee_stages, to_take},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };
@@ -484,7 +470,7 @@ static const struct scenario LIMITED[] = {
     {SOURCE_BLOCKING, all_stages, to_for_each},
     {SOURCE_ON_LOOP, no_stage, to_handler},
     {SOURCE_TASKS, no_stage, to_worker},
-    {SOURCE_HOOK, row_stages, to_next},
+    {SOURCE_HOOK, row_stages, to_take},
     {SOURCE_TASKS, joining_stages, to_take},
     {SOURCE_BLOCKING, merge_stages, to_collect},
     {SOURCE_TASKS, concat_stages, to_for_each},

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "stream/stream_impl.h"
+#include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/metadata_source.h"
@@ -360,6 +361,8 @@ static int count_pass(void *ctx, struct uva_batch *in,
     return pass(ctx, in, out, error);
 }
 
+static struct asking asking[11]; /* of ten branches and the first */
+
 static void on_next(void *ctx, struct uva_batch *batch,
                     const struct uva_outcome *outcome)
 {
@@ -387,21 +390,21 @@ START_TEST(ten_tees_move_what_is_requested)
             (void)uva_stream_limit(streams[0], 20);
     }
     for (int n = 1; n <= 3; n++) {
-        ck_assert_int_eq(uva_stream_next(streams[0], on_next, &answers, NULL),
-                         0);
+        ck_assert_int_eq(
+            asking_next(&asking[10], streams[0], on_next, &answers), 0);
         for (int i = 0; i < 10 && _i != 1; i++) {
             loop_settle(&loop);
             ck_assert_int_eq(passed, n - 1);
             ck_assert_int_eq(
-                uva_stream_next(others[i], on_next, &answers, NULL), 0);
+                asking_next(&asking[i], others[i], on_next, &answers), 0);
         }
         while (answers < (_i == 1 ? 1 : 11) * n)
             loop_settle(&loop);
         ck_assert_int_eq(passed, n);
     }
     for (int i = 0; i < 10; i++)
-        uva_stream_release(others[i]);
-    uva_stream_release(streams[0]);
+        uva_stream_drop(others[i]);
+    uva_stream_drop(streams[0]);
 }
 END_TEST
 

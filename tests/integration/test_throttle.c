@@ -6,9 +6,12 @@
 #include <check.h>
 #include <errno.h>
 
+#include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/plain_tree.h"
+
+static struct asking asking;
 
 static struct loop_fixture loop;
 static struct recording_consumer consumer;
@@ -194,7 +197,7 @@ START_TEST(ten_stages_move_one_batch_for_a_demand_of_one)
         add_counter(&counts[i]);
         ck_assert_int_eq(uva_stream_throttle(stream, &options), 0);
     }
-    ck_assert_int_eq(uva_stream_next(stream, on_next, &answered, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, stream, on_next, &answered), 0);
     loop_until(&loop, is_set, &answered);
     loop_settle(&loop);
     for (int i = 0; i < 10; i++)

@@ -8,10 +8,13 @@
 #include <sched.h>
 #include <string.h>
 
+#include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/plain_tree.h"
 #include "support/recording_handler.h"
+
+static struct asking asking;
 
 enum { AT_ONCE = 1, HOUR = 3600000 };
 
@@ -524,10 +527,10 @@ static void take_until_gate(void)
 {
     bool taken = false;
 
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &taken, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &taken), 0);
     loop_until(&f.loop, is_set, &taken);
     fixture_await_gate(&f);
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &taken, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &taken), 0);
 }
 
 static void open_gated(void)
@@ -628,12 +631,12 @@ START_TEST(time_without_a_request_does_not_count)
 
     open_pushed(true, 1);
     limit(&(struct uva_timeout){.first_ms = HOUR, .between_ms = HOUR});
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &taken, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &taken), 0);
     loop_until(&f.loop, is_set, &taken);
     loop_settle(&f.loop);
     ck_assert(!loop_has_timer(&f.loop));
     taken = false;
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &taken, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &taken), 0);
     loop_settle(&f.loop);
     ck_assert(loop_has_timer(&f.loop));
     push(1);
@@ -683,7 +686,7 @@ START_TEST(a_timer_that_fires_without_a_wait_is_not_started_again)
 
     open_pushed(true, 0);
     limit(&(struct uva_timeout){.first_ms = 20});
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &taken, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, f.stream, on_next, &taken), 0);
     loop_until_timer(&f.loop);
     push(1);
     loop_until(&f.loop, is_set, &taken);

@@ -339,38 +339,6 @@ END_TEST
 
 /* ---- other consumers ---------------------------------------------------- */
 
-static int nexts;
-
-static void on_next(void *ctx, struct uva_batch *batch,
-                    const struct uva_outcome *outcome)
-{
-    (void)ctx;
-    (void)outcome;
-    nexts += batch == NULL ? 100 : 1;
-    if (batch != NULL)
-        ck_assert_int_eq(uva_stream_next(f.stream, on_next, NULL, NULL), 0);
-}
-
-static bool next_is_over(void *ctx)
-{
-    (void)ctx;
-    return nexts >= 100;
-}
-
-START_TEST(next_reports_its_callbacks)
-{
-    nexts = 0;
-    open_traced(2);
-    f.stream = fixture_blocking(&f);
-    ck_assert_int_eq(uva_stream_next(f.stream, on_next, NULL, NULL), 0);
-    loop_until(&f.loop, next_is_over, NULL);
-    ck_assert_uint_eq(events_of(UVA_TRACE_SPAN, "on_batch", 1), 2);
-    ck_assert_str_eq(event_of(UVA_TRACE_SPAN, "on_batch", 1)->stage_name,
-                     "next");
-    fixture_close(&f);
-}
-END_TEST
-
 static int readies;
 
 static void on_ready(void *ctx)
@@ -504,8 +472,8 @@ int main(void)
 
     suite_add(tests, extraction_has_a_span, a_merge_links_batches_of_its_inputs,
               requests_a_resume_a_cancel_and_the_end_are_instants,
-              a_wait_for_a_device_is_reported, next_reports_its_callbacks,
-              take_reports_its_ready_function, collect_reports_its_callback,
+              a_wait_for_a_device_is_reported, take_reports_its_ready_function,
+              collect_reports_its_callback,
               calls_of_a_foreign_handler_are_reported, NULL);
     suite_add_loops(tests, 0, 2, spans_of_a_batch_have_its_ordinal,
                     a_map_begins_when_the_one_before_it_ends,

@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/made_schema.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
+
+static struct asking asking;
 
 enum { PLACES = 2, ON_LOOP = 1 }; /* the loop index */
 
@@ -453,12 +456,12 @@ START_TEST(ten_stages_move_one_batch_for_a_demand_of_one)
         stage.ctx = &passed[i];
         ck_assert_int_eq(uva_stream_transform(stream, &stage), 0);
     }
-    ck_assert_int_eq(uva_stream_next(stream, on_next, &answered, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, stream, on_next, &answered), 0);
     loop_until(&loop, is_set, &answered);
     loop_settle(&loop);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(atomic_load(&passed[i]), 1);
-    uva_stream_release(stream);
+    uva_stream_drop(stream);
 }
 END_TEST
 
@@ -544,10 +547,10 @@ START_TEST(results_that_are_not_wanted_are_released)
     options.on_loop = _i == ON_LOOP;
     options.window.batches = 4;
     ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
-    ck_assert_int_eq(uva_stream_next(stream, on_first, &answered, NULL), 0);
+    ck_assert_int_eq(asking_next(&asking, stream, on_first, &answered), 0);
     loop_until(&loop, is_set, &answered);
     loop_until(&loop, has_returned, NULL);
-    uva_stream_release(stream);
+    uva_stream_drop(stream);
 }
 END_TEST
 

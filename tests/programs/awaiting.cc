@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++20: `while (uva::array batch = co_await s.next(&error))` of uvarrow.hpp.
+// C++20: `while (uva::array batch = co_await r.next(&error))` of uvarrow.hpp.
 #include <coroutine>
 
 #include "uvarrow/uvarrow.hpp"
@@ -43,7 +43,9 @@ struct counted {
 
 static job count_rows(uva::stream s, counted &c)
 {
-    while (uva::array batch = co_await s.next(&c.error)) {
+    uva::reader r(std::move(s));
+
+    while (uva::array batch = co_await r.next(&c.error)) {
         const ArrowArray &a = batch->array;
         for (int64_t i = 0; i < a.length; i++)
             assert(column_values(&a)[i] == c.rows++);

@@ -211,34 +211,36 @@ static void drop_is_silent(void)
     assert(x.done == 0x5A5A5A5A && y.done == 0 && y.batches == 0);
 }
 
-static void next_answer(void *ctx, struct uva_batch *batch,
-                        const struct uva_outcome *outcome)
+static void take_what_waits(void *ctx)
 {
     struct seen *x = ctx;
+    struct uva_outcome outcome;
+    struct uva_batch batch;
+    int code;
 
-    assert((batch == NULL) == (outcome != NULL));
-    if (batch == NULL) {
-        x->done++;
-        x->end = outcome->end;
-        if (x->done == 1) /* the end is sticky */
-            assert(uva_stream_next(x->stream, next_answer, x, NULL) == 0);
-        else
-            uva_stream_release(x->stream);
-        return;
+    while ((code = uva_stream_take(x->stream, &batch, &outcome)) == 0) {
+        assert(batch.ordinal == x->batches++);
+        uva_array_release(&batch.data);
     }
-    x->batches++;
-    assert(uva_stream_next(x->stream, next_answer, x, NULL) == 0);
-    assert(uva_stream_next(x->stream, next_answer, x, NULL) == EBUSY);
+    if (code == EAGAIN)
+        return; /* it is called again */
+    assert(code == ENOENT && uva_stream_take(x->stream, NULL, NULL) == 0);
+    assert(uva_stream_take(x->stream, &batch, NULL) == ENOENT); /* sticky */
+    x->done++;
+    x->end = outcome.end;
+    uva_stream_release(x->stream);
 }
 
-static void next_is_one_for_one(void)
+static void take_is_told_once_after_each_eagain(void)
 {
     struct seen x = {.stream = some()};
 
-    assert(uva_stream_next(x.stream, next_answer, &x, NULL) == 0);
+    assert(uva_stream_start_take(x.stream, NULL, take_what_waits, &x, NULL) ==
+           0);
+    assert(uva_stream_take(x.stream, NULL, NULL) == EAGAIN);
     assert(start(x.stream, count, &(struct seen){0}) == EBUSY);
     run();
-    assert(x.batches == DB_BATCHES && x.done == 2 && x.end == UVA_END_COMPLETE);
+    assert(x.batches == DB_BATCHES && x.done == 1 && x.end == UVA_END_COMPLETE);
 }
 
 static void *from_elsewhere(void *ctx)
@@ -324,7 +326,7 @@ int main(void)
     eagain_is_taken();
     outcomes_are_told_apart();
     drop_is_silent();
-    next_is_one_for_one();
+    take_is_told_once_after_each_eagain();
     cancel_comes_from_anywhere();
     blocking_out_never_hangs_the_loop();
     close_cancels_and_tells();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++20: `while (auto batch = co_await next(s))` over uva_stream_next().
+// C++20: `while (auto batch = co_await next{t})` over uva_stream_take().
 #include <cassert>
 #include <coroutine>
 #include <exception>
@@ -22,36 +22,63 @@ struct array { // owns one device array
     }
 };
 
-struct next { // one call is one awaitable
-    uva_stream *s;
-    std::coroutine_handle<> waiting{};
-    std::optional<array> got{};
-    uva_error failure{};
+struct next;
 
-    bool await_ready() const noexcept
+struct taken { // owns a stream that is taken from
+    uva_stream *s;
+    next *waiting = nullptr;
+
+    explicit taken(uva_stream *from) : s(from)
     {
-        return false;
+        uva_error failure{};
+        const int code =
+            uva_stream_start_take(s, nullptr, ready, this, &failure);
+
+        if (code != 0)
+            uva_stream_release(s);
+        uva::error::check(code, failure);
     }
-    bool await_suspend(std::coroutine_handle<> h)
+    ~taken()
     {
-        waiting = h; // safe: the callback always runs later
-        return uva_stream_next(s, answer, this, &failure) == 0;
+        uva_stream_drop(s);
+    }
+    static void ready(void *ctx);
+};
+
+struct next { // one batch, which may wait already
+    taken &from;
+    std::coroutine_handle<> handle{};
+    std::optional<array> got{};
+    uva_outcome outcome{};
+
+    bool await_ready() // or at the end
+    {
+        uva_batch batch;
+        const int code = uva_stream_take(from.s, &batch, &outcome);
+
+        if (code == 0)
+            uva_array_move(&batch.data, &got.emplace().a);
+        return code != EAGAIN;
+    }
+    void await_suspend(std::coroutine_handle<> h)
+    {
+        handle = h; // safe: the callback always runs later
+        from.waiting = this;
     }
     std::optional<array> await_resume()
     {
-        uva::error::check(failure.code, failure);
+        uva::error::check(outcome.error.code, outcome.error);
         return std::move(got);
     }
-    static void answer(void *ctx, uva_batch *batch, const uva_outcome *outcome)
-    {
-        auto *n = static_cast<next *>(ctx);
-        if (batch != nullptr)
-            uva_array_move(&batch->data, &n->got.emplace().a);
-        else
-            n->failure = outcome->error;
-        n->waiting.resume();
-    }
 };
+
+void taken::ready(void *ctx) // also when the schema is known
+{
+    const next *const n = static_cast<taken *>(ctx)->waiting;
+
+    if (static_cast<taken *>(ctx)->waiting->await_ready())
+        n->handle.resume();
+}
 
 struct job { // starts at once, and frees itself
     struct promise_type {
@@ -86,7 +113,8 @@ struct counted {
 static job count_rows(uva_stream *s, counted &c)
 {
     try {
-        while (auto batch = co_await next{s}) {
+        taken t(s);
+        while (auto batch = co_await next{t}) {
             const ArrowArray &a = batch->a.array;
             for (int64_t i = 0; i < a.length; i++)
                 assert(column_values(&a)[i] == c.rows++);
@@ -95,7 +123,6 @@ static job count_rows(uva_stream *s, counted &c)
     } catch (const uva::error &e) {
         c.code = e.code;
     }
-    uva_stream_release(s);
 }
 
 static uva_stream *scan(const uva::runtime &rt, db *d)

@@ -5,14 +5,15 @@ no thread of Python's.
 
 The declarations come from the headers themselves (see cdef_of). CFFI releases
 the GIL around every call and takes it again in callbacks. That makes two
-cases work: a next() with its callback on the loop thread, which is Python's
-own, and a map that runs on a worker.
+cases work: a callback on the loop thread, which is Python's own, that says that a
+batch can be taken, and a map that runs on a worker.
 
 Environment variables: UVA_TEST_SOURCE: the repository, UVA_TEST_BUILD: a folder
 for the extension, UVA_TEST_LIBRARY: the shared library, UVA_TEST_SANITIZE: the
 sanitizers in it (then no test can run here).
 """
 import asyncio
+import errno
 import gc
 import os
 import re
@@ -54,8 +55,7 @@ def build(source, library, folder):
     builder.cdef(cdef_of(f"{source}/include") + """
         int db_scan(const char *, struct ArrowArrayStream *);
         extern "Python" {
-            void py_next(void *, struct uva_batch *,
-                         const struct uva_outcome *);
+            void py_ready(void *);
             int py_map(void *, struct uva_batch *, struct ArrowDeviceArray *,
                        struct uva_error *);
             void py_free(void *);
@@ -120,6 +120,7 @@ class Stream:
     def __init__(self, runtime, stream):
         self.runtime, self.s, self.waiter = runtime, stream, Waiter()
         self.ctx = ffi.new_handle(self.waiter)  # no callback after __del__
+        self.started = False
 
     def map(self, function):
         handle = ffi.new_handle(function)
@@ -132,18 +133,42 @@ class Stream:
         return self
 
     async def __anext__(self):
+        if not self.started:
+            self.start()
+        batch = ffi.new("struct uva_batch *")
+        outcome = ffi.new("struct uva_outcome *")
+        while True:
+            code = lib.uva_stream_take(self.s, batch, outcome)
+            if code == 0:
+                owned = ffi.gc(ffi.new("struct ArrowDeviceArray *"),
+                               lib.uva_array_release)
+                lib.uva_array_move(ffi.addressof(batch, "data"), owned)
+                return owned
+            if code == errno.ENOENT:
+                break
+            assert code == errno.EAGAIN
+            await self.wait()
+        if outcome.error.code:
+            raise UvaError(outcome.error.code, outcome.error)
+        raise StopAsyncIteration
+
+    def start(self):
         error = ffi.new("struct uva_error *")
-        self.waiter.future = self.runtime.loop.create_future()
-        code = lib.uva_stream_next(self.s, lib.py_next, self.ctx, error)
+        code = lib.uva_stream_start_take(self.s, ffi.NULL, lib.py_ready,
+                                         self.ctx, error)
         if code:
             raise UvaError(code, error)
+        self.started = True
+
+    async def wait(self):
+        self.waiter.future = self.runtime.loop.create_future()
         try:
-            return await self.waiter.future
+            await self.waiter.future
         except asyncio.CancelledError:
             lib.uva_stream_cancel(self.s, 0, b"the task was cancelled")
             raise
         finally:
-            self.waiter.future = None  # its exception would make a cycle
+            self.waiter.future = None
 
     def __del__(self):
         lib.uva_stream_drop(self.s)
@@ -152,19 +177,10 @@ class Stream:
 def callbacks():
     """Gives the extension the functions it declared."""
     @ffi.def_extern()
-    def py_next(ctx, batch, outcome):
+    def py_ready(ctx):
         future = ffi.from_handle(ctx).future
-        if future is None or future.done():  # the task was cancelled
-            return
-        if batch:
-            owned = ffi.gc(ffi.new("struct ArrowDeviceArray *"),
-                           lib.uva_array_release)
-            lib.uva_array_move(ffi.addressof(batch, "data"), owned)
-            future.set_result(owned)
-        elif outcome.error.code:
-            future.set_exception(UvaError(outcome.error.code, outcome.error))
-        else:
-            future.set_exception(StopAsyncIteration())
+        if future is not None and not future.done():  # or it was cancelled
+            future.set_result(None)
 
     @ffi.def_extern(error=5)  # EIO, if it raises an exception
     def py_map(ctx, batch, out, error):
@@ -263,7 +279,7 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
     async def test_a_waiting_next_that_is_cancelled_cancels_its_stream(self):
         stream = query(self.runtime)
         task = asyncio.ensure_future(stream.__anext__())
-        await asyncio.sleep(0)  # it has requested, and cannot have a batch so early
+        await asyncio.sleep(0)  # it waits, and cannot have a batch so early
         task.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await task

@@ -923,18 +923,21 @@ struct probe {
     int code;
 };
 
-static void probe_answered(void *ctx, struct uva_batch *batch,
-                           const struct uva_outcome *outcome)
+static int probe_on_batch(void *ctx, struct uva_batch *batch)
+{
+    (void)batch;
+    expectation_note("a probe: a batch");
+    ((struct probe *)ctx)->is_answered = true;
+    return EAGAIN;
+}
+
+static void probe_on_done(void *ctx, const struct uva_outcome *outcome)
 {
     struct probe *probe = ctx;
 
-    if (batch != NULL)
-        uva_array_release(&batch->data);
-    probe->is_over = outcome != NULL;
-    probe->code = outcome != NULL ? outcome->error.code : 0;
-    expectation_note("a probe: %s",
-                     batch != NULL ? "a batch" : uva_error_name(probe->code));
-    probe->is_answered = true;
+    probe->code = outcome->error.code;
+    expectation_note("a probe: %s", uva_error_name(probe->code));
+    probe->is_answered = probe->is_over = true;
 }
 
 static bool probe_is_answered(void *arg)
@@ -942,17 +945,11 @@ static bool probe_is_answered(void *arg)
     return ((const struct probe *)arg)->is_answered;
 }
 
-static void probe_request(struct probe *probe)
-{
-    probe->is_answered = false;
-    probe->code = uva_stream_next(probe->stream, probe_answered, probe, NULL);
-    if (probe->code != 0)
-        probe->is_answered = probe->is_over = true;
-}
-
 static void probe_start(struct probe *probe, const struct pool *pool)
 {
     struct query *query = &adbc.queries[adbc.queries_used++];
+    const struct uva_consumer consumer = {
+        .on_batch = probe_on_batch, .on_done = probe_on_done, .ctx = probe};
     char text[16];
 
     *probe = (struct probe){
@@ -964,13 +961,16 @@ static void probe_start(struct probe *probe, const struct pool *pool)
     probe->stream = uva_stream_from_query(
         pool->pool,
         &(struct uva_adbc_query){.sql = text, .window = {.batches = 1}});
-    probe_request(probe);
+    probe->code = uva_stream_for_each(probe->stream, &consumer, NULL);
+    if (probe->code != 0)
+        probe->is_answered = probe->is_over = true;
 }
 
 static int probe_finish(struct probe *probe)
 {
     while (!probe->is_over) {
-        probe_request(probe);
+        probe->is_answered = false;
+        uva_stream_resume(probe->stream);
         sim_wait(probe_is_answered, probe);
     }
     uva_stream_release(probe->stream);

@@ -180,7 +180,7 @@ static int consumer_start(struct uva_stream *stream,
         return hostile_handler_start(stream, expectation);
     switch (sim_choose(5)) {
     case 0:
-        return awaiting_peer_start(stream, expectation);
+        return taking_peer_start(stream, expectation);
     case 1:
         return handler_peer_start(stream, expectation);
     case 2:

@@ -75,8 +75,8 @@ void peers_consume(struct uva_stream *stream, struct expectation *expectation);
  * reported. */
 int callback_peer_start(struct uva_stream *stream,
                         struct expectation *expectation);
-int awaiting_peer_start(struct uva_stream *stream,
-                        struct expectation *expectation);
+int taking_peer_start(struct uva_stream *stream,
+                      struct expectation *expectation);
 int handler_peer_start(struct uva_stream *stream,
                        struct expectation *expectation);
 int reader_peer_start(struct uva_stream *stream,

@@ -74,7 +74,7 @@ static bool other_has_answered(void *ctx)
 static void other_ask(struct fault_fixture *s)
 {
     s->other_asked = true;
-    ck_assert_int_eq(uva_stream_next(s->other, on_other, s, NULL), 0);
+    ck_assert_int_eq(asking_next(&s->asking, s->other, on_other, s), 0);
 }
 
 static void other_begin(struct fault_fixture *s)

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 
+#include "support/asking.h"
 #include "support/fixture.h"
 
 enum { FAULT_ARRAYS = 4, FAULT_ANY = INT_MAX };
@@ -35,6 +36,7 @@ struct fault_fixture {
     void *ctx;
     bool other_copies; /* the other stream is copied to the host */
     struct uva_stream *other;
+    struct asking asking;  /* asks for its batches */
     int64_t other_batches; /* batches that the other stream has delivered */
     bool other_asked, other_done;
     struct uva_outcome other_outcome;
