@@ -170,15 +170,17 @@ double run_stream_from_file(const bench_case *, const bench_how *how)
     const int fd = make_file(how->batches);
     struct reader reader {
     };
+    uva_ipc_source source{};
     uva_consumer consumer{};
     double begun;
 
+    source.fd = fd;
     host_open(&reader.host, how, 0);
     consumer.on_batch = on_batch;
     consumer.on_done = on_done;
     consumer.ctx = &reader;
     begun = bench_now_ns(how);
-    auto *stream = uva_stream_from_file(reader.host.runtime, fd, nullptr);
+    auto *stream = uva_stream_from_file(reader.host.runtime, nullptr, &source);
     bench_check(uva_stream_for_each(stream, &consumer, nullptr) == 0, "start");
     reader.host.open++;
     uva_stream_release(stream);

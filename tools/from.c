@@ -16,7 +16,7 @@
 static struct uva_stream *from_file(struct uva_runtime *runtime,
                                     const struct uva__options *options)
 {
-    const struct uva_ipc_source source = {.max_bytes = options->max_bytes};
+    struct uva_ipc_source source = {.max_bytes = options->max_bytes};
     const char *path = options->from;
     const bool is_input = strcmp(path, "-") == 0;
     const int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -28,7 +28,8 @@ static struct uva_stream *from_file(struct uva_runtime *runtime,
                             strerror(errno));
         return uva_stream_from_error(runtime, &error);
     }
-    stream = uva_stream_from_file(runtime, fd, &source);
+    source.fd = fd;
+    stream = uva_stream_from_file(runtime, NULL, &source);
     if (!is_input)
         (void)close(fd);
     return stream;

@@ -2,8 +2,9 @@
 /* uva_stream_from_file(): messages are read and put in order by a blocking
  * worker, and made into arrays where their tasks are extracted.
  *
- * Happy path:  schema: the first bytes -> stream format: message after message;
- *              file format: the footer, all dictionaries, then the batches.
+ * Happy path:  schema: the file is opened -> the first bytes -> stream format:
+ *              message after message; file format: the footer, all
+ *              dictionaries, then the batches.
  *
  * Failures: a read; the framer and the decoder, for the bytes read.
  *
@@ -30,7 +31,8 @@ enum { TRAILER = 10, MAGIC = 6, FIRST_PLACE = 8 };
 enum { HEADS_COUNTED = 1024, HEAD_ROOM = 1 << 16 };
 
 struct file_reader {
-    int fd;      /* owns */
+    char *path;  /* owns; NULL: the descriptor was given */
+    int fd;      /* owns; -1: not open */
     int wake[2]; /* owns: a pipe, readable after a cancel; or -1, -1 */
     struct uva_runtime *runtime; /* borrows */
     bool need_end_mark;          /* see struct uva_ipc_source */
@@ -336,13 +338,27 @@ static int file_begin_stream(struct file_reader *r, struct uva_error *error)
     return code;
 }
 
+/* Opens the file. A FIFO without a writer is waited for later, by a poll that a
+ * cancel ends. */
+static int file_open_path(struct file_reader *r, struct uva_error *error)
+{
+    do
+        r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (r->fd < 0 && errno == EINTR);
+    return r->fd >= 0 ? 0
+                      : uva_error_set(error, errno, "cannot open %s: %s",
+                                      r->path, uv_strerror(-errno));
+}
+
 static int file_schema(void *ctx, struct ArrowSchema *out,
                        struct uva_error *error)
 {
     struct file_reader *r = ctx;
     struct stat status = {0};
-    int code = 0;
+    int code = r->path == NULL ? 0 : file_open_path(r, error);
 
+    if (code != 0)
+        return code;
     (void)fstat(r->fd, &status);
     if (S_ISREG(status.st_mode)) {
         r->is_seekable = true;
@@ -444,6 +460,7 @@ static void file_free(void *ctx)
     file_close(r->wake[0]);
     file_close(r->wake[1]);
     file_close(r->fd);
+    free(r->path);
     free(r->metadata);
     uva__ipc_framer_fini(&r->framer);
     uva__ipc_decoder_free(r->decoder);
@@ -453,12 +470,24 @@ static void file_free(void *ctx)
 
 /* ---- making one --------------------------------------------------------- */
 
-static int file_open(struct file_reader *r, int fd, struct uva_error *error)
+static int file_copy_path(struct file_reader *r, const char *path,
+                          struct uva_error *error)
+{
+    r->path = strdup(path);
+    return r->path != NULL ? 0 : file_no_memory(error);
+}
+
+static int file_copy_fd(struct file_reader *r, int fd, struct uva_error *error)
 {
     r->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (r->fd < 0)
-        return uva_error_set(error, errno, "uva_stream_from_file: fd %d: %s",
-                             fd, uv_strerror(-errno));
+    return r->fd >= 0
+               ? 0
+               : uva_error_set(error, errno, "uva_stream_from_file: fd %d: %s",
+                               fd, uv_strerror(-errno));
+}
+
+static int file_make_wake(struct file_reader *r, struct uva_error *error)
+{
     if (pipe(r->wake) != 0)
         return uva_error_set(error, errno, "uva_stream_from_file: pipe: %s",
                              uv_strerror(-errno));
@@ -467,7 +496,7 @@ static int file_open(struct file_reader *r, int fd, struct uva_error *error)
     return 0;
 }
 
-static int file_new(int fd, const struct uva_ipc_source *options,
+static int file_new(const char *path, const struct uva_ipc_source *options,
                     struct file_reader **out, struct uva_error *error)
 {
     struct file_reader *r = calloc(1, sizeof(*r));
@@ -478,7 +507,13 @@ static int file_new(int fd, const struct uva_ipc_source *options,
     r->fd = r->wake[0] = r->wake[1] = -1;
     r->need_end_mark = options->need_end_mark;
     r->decoder = uva__ipc_decoder_new(options->max_bytes);
-    code = r->decoder == NULL ? file_no_memory(error) : file_open(r, fd, error);
+    if (r->decoder == NULL)
+        code = file_no_memory(error);
+    else
+        code = path != NULL ? file_copy_path(r, path, error)
+                            : file_copy_fd(r, options->fd, error);
+    if (code == 0)
+        code = file_make_wake(r, error);
     if (code != 0) {
         file_free(r);
         return code;
@@ -488,7 +523,8 @@ static int file_new(int fd, const struct uva_ipc_source *options,
     return 0;
 }
 
-struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime, int fd,
+struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime,
+                                        const char *path,
                                         const struct uva_ipc_source *options)
 {
     static const struct uva_ipc_source none;
@@ -506,8 +542,12 @@ struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime, int fd,
 
     if (options == NULL)
         options = &none;
+    if (code == 0 && path != NULL && options->fd != 0)
+        code = uva_error_set(&error, EINVAL,
+                             "uva_ipc_source: fd is %d beside a path",
+                             options->fd);
     if (code == 0)
-        code = file_new(fd, options, &r, &error);
+        code = file_new(path, options, &r, &error);
     if (code != 0)
         return uva_stream_from_error(runtime, &error);
     source.window = options->window;

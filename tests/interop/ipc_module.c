@@ -102,7 +102,8 @@ int ipc_decode(int fd, int need_end_mark, struct ArrowArrayStream *out,
                char *text, int room)
 {
     static struct uva_runtime *runtime;
-    const struct uva_ipc_source options = {.need_end_mark = need_end_mark != 0};
+    const struct uva_ipc_source options = {.need_end_mark = need_end_mark != 0,
+                                           .fd = fd};
     struct uva_error error = {0};
     struct uva_stream *stream;
     int code = 0;
@@ -110,7 +111,7 @@ int ipc_decode(int fd, int need_end_mark, struct ArrowArrayStream *out,
     if (runtime == NULL)
         code = uva_runtime_open(NULL, NULL, &runtime, &error);
     if (code == 0) {
-        stream = uva_stream_from_file(runtime, fd, &options);
+        stream = uva_stream_from_file(runtime, NULL, &options);
         code = uva_stream_to_arrow_stream(stream, NULL, out, &error);
         uva_stream_release(stream);
     }

@@ -153,10 +153,16 @@ static void read_file()
     while (bytes == 0)
         uv_run(uv_default_loop(), UV_RUN_ONCE);
     std::rewind(file);
-    assert(count(uva::stream::from_file(rt.get(), fileno(file))) ==
+    uva::options<uva_ipc_source> from;
+    from.set(&uva_ipc_source::fd, fileno(file));
+    assert(count(uva::stream::from_file(rt.get(), nullptr, from)) ==
+           DB_BATCHES * DB_ROWS);
+    const auto path = "/proc/self/fd/" + std::to_string(fileno(file));
+    assert(count(uva::stream::from_file(rt.get(), path.c_str())) ==
            DB_BATCHES * DB_ROWS);
     uva_error error{};
-    s = uva::stream::from_file(rt.get(), -1);
+    from.set(&uva_ipc_source::fd, -1);
+    s = uva::stream::from_file(rt.get(), nullptr, from);
     code = s.for_each([](uva_batch &) { return 0; }, [](const uva_outcome &) {},
                       &error);
     assert(code == EBADF);

@@ -70,7 +70,8 @@ static struct uva_stage_stats read_file(int from)
     ck_assert(lseek(from, 0, SEEK_SET) == 0 || from != file);
     fixture_release(&f);
     recording_init(&f.got);
-    f.stream = uva_stream_from_file(f.loop.runtime, from, NULL);
+    f.stream = uva_stream_from_file(f.loop.runtime, NULL,
+                                    &(struct uva_ipc_source){.fd = from});
     fixture_start(&f);
     recording_await_done(&f.got, &f.loop);
     ck_assert_int_eq(uva_stream_get_stats(f.stream, &stage, &count), 0);

@@ -202,6 +202,12 @@ static struct uva_stream *from_socket(void)
                                   &options);
 }
 
+static struct uva_stream *from_fd(int fd)
+{
+    return uva_stream_from_file(f.loop.runtime, NULL,
+                                &(struct uva_ipc_source){.fd = fd});
+}
+
 /* A stream of the bytes in a file. */
 static struct uva_stream *from_file(void)
 {
@@ -210,7 +216,8 @@ static struct uva_stream *from_file(void)
 
     ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
     ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
-    stream = uva_stream_from_file(f.loop.runtime, fd, &options);
+    options.fd = fd;
+    stream = uva_stream_from_file(f.loop.runtime, NULL, &options);
     (void)close(fd); /* the stream has a copy */
     return stream;
 }
@@ -275,7 +282,7 @@ START_TEST(a_file_inside_of_another_is_read)
     ck_assert_int_eq(write(fd, "front", 5), 5);
     ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
     ck_assert_int_eq(lseek(fd, 5, SEEK_SET), 5);
-    run(uva_stream_from_file(f.loop.runtime, fd, NULL));
+    run(from_fd(fd));
     check_complete();
     (void)close(fd);
 }
@@ -293,7 +300,7 @@ START_TEST(a_socket_is_read_as_a_file)
     close_peer();
     peer = pair[1];
     piece = 999;
-    run(uva_stream_from_file(f.loop.runtime, pair[0], NULL));
+    run(from_fd(pair[0]));
     check_complete();
     (void)close(pair[0]);
 }
@@ -587,7 +594,8 @@ START_TEST(a_window_of_bytes_stops_the_writer_of_a_pipe)
     peer = ends[1];
     ends[1] = -1;
     options.window.bytes = 1;
-    stream = uva_stream_from_file(f.loop.runtime, ends[0], &options);
+    options.fd = ends[0];
+    stream = uva_stream_from_file(f.loop.runtime, NULL, &options);
     ck_assert_int_eq(
         uva_stream_parallel(
             stream, &(struct uva_parallel){.workers = 1, .window.batches = 1}),
@@ -679,7 +687,7 @@ START_TEST(a_file_is_marked_at_its_end)
     ck_assert_int_eq(write(pair[1], bytes, (size_t)((char *)mark - bytes)),
                      (char *)mark - bytes);
     (void)close(pair[1]);
-    run(uva_stream_from_file(f.loop.runtime, pair[0], NULL));
+    run(from_fd(pair[0]));
     recording_ended(&f.got, UVA_END_FAILED, EPROTO, "the marker of the end");
     (void)close(pair[0]);
 }
@@ -740,7 +748,7 @@ START_TEST(a_cancel_ends_the_wait_for_a_descriptor)
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
     if (_i == 1) /* in the middle of a message */
         ck_assert_int_eq(write(ends[1], bytes, 500), 500);
-    stream = uva_stream_from_file(f.loop.runtime, ends[0], NULL);
+    stream = from_fd(ends[0]);
     recording_init(&f.got);
     recording_start(&f.got, stream);
     loop_until(&f.loop, is_drained, NULL);
@@ -1014,8 +1022,7 @@ START_TEST(options_are_checked)
                   "no socket");
     check_refused(uva_stream_from_socket(NULL, (uv_stream_t *)&ours, NULL),
                   EINVAL, "without a runtime");
-    check_refused(uva_stream_from_file(f.loop.runtime, -1, NULL), EBADF,
-                  "fd -1");
+    check_refused(from_fd(-1), EBADF, "fd -1");
     ck_assert_int_eq(uv_loop_init(&other), 0);
     ck_assert_int_eq(uv_pipe_init(&other, &elsewhere, 0), 0);
     check_refused(
@@ -1039,8 +1046,7 @@ START_TEST(descriptors_that_run_out_are_reported)
     small = limit;
     small.rlim_cur = (rlim_t)next + 1;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &small), 0);
-    check_refused(uva_stream_from_file(f.loop.runtime, 0, NULL), EMFILE,
-                  "pipe");
+    check_refused(from_fd(0), EMFILE, "pipe");
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 END_TEST
@@ -1089,7 +1095,7 @@ START_TEST(a_directory_cannot_be_read)
 {
     const int fd = open("/", O_RDONLY | O_CLOEXEC);
 
-    run(uva_stream_from_file(f.loop.runtime, fd, NULL));
+    run(from_fd(fd));
     recording_ended(&f.got, UVA_END_FAILED, EISDIR, "cannot read at byte 0");
     (void)close(fd);
 }
