@@ -201,7 +201,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     suite_add(tc, take_counts_what_was_taken, collect_counts_all,
-              a_retry_is_told_what_was_passed_on);
+              a_retry_is_told_what_was_passed_on, NULL);
     tcase_add_loop_test(tc, callbacks_count_what_they_are_given, 0,
                         FIXTURE_SOURCES);
     tcase_add_loop_test(tc, callbacks_that_stop_count_what_they_took, 0, 3);

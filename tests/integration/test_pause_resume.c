@@ -385,7 +385,7 @@ int main(void)
               a_close_ends_a_stream_that_is_paused,
               calls_for_no_stream_and_after_the_end_have_no_effect,
               a_consumer_that_requests_by_itself_is_not_paused,
-              a_batch_that_waits_counts_as_idle_time);
+              a_batch_that_waits_counts_as_idle_time, NULL);
     tcase_add_loop_test(
         tc, in_on_batch_the_last_call_counts_and_EAGAIN_comes_first, 0, 11);
     tcase_add_loop_test(tc, the_end_is_told_while_it_is_paused, 0, 2);
