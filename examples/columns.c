@@ -41,8 +41,7 @@ int64_t *column_numbers(int64_t rows, struct ArrowArray *out)
     return column != NULL ? column->data : NULL;
 }
 
-int column_texts(const struct uva_bytes *texts, int64_t rows,
-                 struct ArrowArray *out)
+int column_texts(const struct text *texts, int64_t rows, struct ArrowArray *out)
 {
     const size_t offsets_size = ((size_t)rows + 1) * sizeof(int32_t);
     size_t size = 0;
@@ -147,14 +146,14 @@ int64_t columns_number(const struct ArrowArray *batch, int column, int64_t row)
     return numbers[place_of(batch, column, row)];
 }
 
-struct uva_bytes columns_text(const struct ArrowArray *batch, int column,
-                              int64_t row)
+struct text columns_text(const struct ArrowArray *batch, int column,
+                         int64_t row)
 {
     const struct ArrowArray *texts = batch->children[column];
     const int64_t place = place_of(batch, column, row);
     const int32_t *offsets = texts->buffers[1];
 
-    return (struct uva_bytes){
-        .data = (const char *)texts->buffers[2] + offsets[place],
-        .size = (size_t)(offsets[place + 1] - offsets[place])};
+    return (struct text){.data =
+                             (const char *)texts->buffers[2] + offsets[place],
+                         .size = (size_t)(offsets[place + 1] - offsets[place])};
 }

@@ -7,13 +7,19 @@
 
 #include "uvarrow/uvarrow.h"
 
+/* Characters. Borrows. */
+struct text {
+    const char *data; /* not terminated by NUL */
+    size_t size;      /* in bytes */
+};
+
 /* Gives a column of `rows` int64, and returns the memory for them; NULL when
  * out of memory, and the column is a released one. */
 int64_t *column_numbers(int64_t rows, struct ArrowArray *out);
 
 /* Gives a column of texts (copied). Returns 0; ENOMEM, and the column is a
  * released one. */
-int column_texts(const struct uva_bytes *texts, int64_t rows,
+int column_texts(const struct text *texts, int64_t rows,
                  struct ArrowArray *out);
 
 /* Gives a batch of `count` columns, which it takes, also on failure. Returns 0;
@@ -28,8 +34,8 @@ bool columns_is_null(const struct ArrowArray *batch, int column, int64_t row);
 int64_t columns_number(const struct ArrowArray *batch, int column, int64_t row);
 
 /* Returns a text that is not null, borrowed from the batch. */
-struct uva_bytes columns_text(const struct ArrowArray *batch, int column,
-                              int64_t row);
+struct text columns_text(const struct ArrowArray *batch, int column,
+                         int64_t row);
 
 /* The release function of schemas in static memory. */
 void columns_keep_schema(struct ArrowSchema *schema);

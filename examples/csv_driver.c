@@ -24,11 +24,11 @@ static int csv_execute_async(struct uva_runtime *rt, const char *path,
                              struct ArrowAsyncDeviceStreamHandler *handler,
                              struct uva_error *error)
 {
-    const struct uva_pair about = {uva_bytes_of("path"), uva_bytes_of(path)};
+    const struct uva_pair about[] = {{.key = "path", .value = path}, {0}};
     char metadata[512];
     size_t size = sizeof(metadata);
     struct uva_stream *s;
-    int code = uva_metadata_encode(&about, 1, metadata, &size);
+    int code = uva_metadata_encode(about, metadata, &size);
 
     s = uva_stream_from_tasks(
         rt, &(struct uva_task_source){.schema = csv_scan_schema,
@@ -57,12 +57,14 @@ struct user {
 static int user_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
                           struct ArrowSchema *schema)
 {
-    struct uva_bytes path;
+    static const char unnamed[] = "a file that the driver does not name";
+    struct uva_pair path;
 
     if (uva_metadata_get(self->producer->additional_metadata, "path", &path))
-        path = uva_bytes_of("a file that the driver does not name");
-    printf("column %s of %.*s\n", schema->children[0]->name, (int)path.size,
-           path.data);
+        path =
+            (struct uva_pair){.value = unnamed, .value_size = strlen(unnamed)};
+    printf("column %s of %.*s\n", schema->children[0]->name,
+           (int)path.value_size, path.value);
     schema->release(schema);                    /* the callee owns the schema */
     self->producer->request(self->producer, 8); /* at most 8 at once */
     return 0;

@@ -26,7 +26,7 @@ int csv_encode_schema(void *ctx, const struct ArrowSchema *in,
 }
 
 /* Quotes where needed, and doubles quotes in it. */
-static void write_text(FILE *to, struct uva_bytes text)
+static void write_text(FILE *to, struct text text)
 {
     bool quoted = false;
 
@@ -78,7 +78,7 @@ int csv_encode_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
             code = ENOMEM;
     }
     if (code == 0)
-        code = csv_text((struct uva_bytes){text, size}, &out.data);
+        code = csv_text((struct text){text, size}, &out.data);
     free(text);
     if (code != 0)
         return uva_error_set(error, code, "no memory to encode a batch");
@@ -86,7 +86,7 @@ int csv_encode_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     return code == EAGAIN ? 0 : code; /* `in` is empty */
 }
 
-int csv_text(struct uva_bytes text, struct ArrowDeviceArray *out)
+int csv_text(struct text text, struct ArrowDeviceArray *out)
 {
     struct ArrowArray array;
     const int code = column_texts(&text, 1, &array);
@@ -96,12 +96,12 @@ int csv_text(struct uva_bytes text, struct ArrowDeviceArray *out)
     return code;
 }
 
-struct uva_bytes csv_text_of(const struct ArrowDeviceArray *batch)
+struct text csv_text_of(const struct ArrowDeviceArray *batch)
 {
     const int32_t *offsets = batch->array.buffers[1];
     const int64_t at = batch->array.offset;
 
-    return (struct uva_bytes){.data = (const char *)batch->array.buffers[2] +
-                                      offsets[at],
-                              .size = (size_t)(offsets[at + 1] - offsets[at])};
+    return (struct text){.data = (const char *)batch->array.buffers[2] +
+                                 offsets[at],
+                         .size = (size_t)(offsets[at + 1] - offsets[at])};
 }

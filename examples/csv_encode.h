@@ -4,6 +4,7 @@
 #ifndef EXAMPLES_CSV_ENCODE_H
 #define EXAMPLES_CSV_ENCODE_H
 
+#include "columns.h"
 #include "uvarrow/uvarrow.h"
 
 /* Gives the schema of the results, for columns that can be encoded; otherwise
@@ -16,9 +17,9 @@ int csv_encode_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                      void *emitter, struct uva_error *error);
 
 /* Gives one text as a batch of that schema. Returns 0 or ENOMEM. */
-int csv_text(struct uva_bytes text, struct ArrowDeviceArray *out);
+int csv_text(struct text text, struct ArrowDeviceArray *out);
 
 /* Returns the text of such a batch, borrowed from it. */
-struct uva_bytes csv_text_of(const struct ArrowDeviceArray *batch);
+struct text csv_text_of(const struct ArrowDeviceArray *batch);
 
 #endif

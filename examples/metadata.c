@@ -19,8 +19,8 @@ static void show(const char *where, const char *block)
     int code;
 
     while ((code = uva_metadata_next(block, &at, &pair)) == 0)
-        printf("%s: %.*s = %.*s\n", where, (int)pair.key.size, pair.key.data,
-               (int)pair.value.size, pair.value.data);
+        printf("%s: %.*s = %.*s\n", where, (int)pair.key_size, pair.key,
+               (int)pair.value_size, pair.value);
     if (code != ENOENT) /* a fault of the peer, not fatal */
         printf("%s: malformed (%s)\n", where, uva_error_name(code));
 }
@@ -35,12 +35,12 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
 
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
-    struct uva_bytes part;
+    struct uva_pair part;
 
     (void)ctx;
     if (uva_metadata_get(batch->metadata, "part", &part) == 0)
         printf("batch %" PRId64 " is part %.*s\n", batch->ordinal,
-               (int)part.size, part.data);
+               (int)part.value_size, part.value);
     return 0;
 }
 
@@ -58,9 +58,9 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 static const char *one_pair(const char *key, const char *value, char *buffer,
                             size_t size)
 {
-    const struct uva_pair pair = {uva_bytes_of(key), uva_bytes_of(value)};
+    const struct uva_pair pair[] = {{.key = key, .value = value}, {0}};
 
-    return uva_metadata_encode(&pair, 1, buffer, &size) == 0 ? buffer : NULL;
+    return uva_metadata_encode(pair, buffer, &size) == 0 ? buffer : NULL;
 }
 
 /* The schema borrows its metadata, because it has no memory to free: so a deep

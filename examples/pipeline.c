@@ -100,8 +100,8 @@ static struct uva_stream *memory_stream(struct uva_runtime *rt)
                                  .n_children = COLUMNS,
                                  .children = children,
                                  .release = columns_keep_schema};
-    static const struct uva_bytes carriers[] = {{"ZZ", 2}, {"UA", 2}};
-    static const struct uva_bytes dests[] = {{"Bar, \"ME\"", 9}, {"SFO", 3}};
+    static const struct text carriers[] = {{"ZZ", 2}, {"UA", 2}};
+    static const struct text dests[] = {{"Bar, \"ME\"", 9}, {"SFO", 3}};
     static const int64_t numbers[COLUMNS][2] = {
         [FLIGHT] = {1, 2}, [DISTANCE] = {100, 2586}, [LATE] = {721, 299}};
     struct ArrowArray columns[COLUMNS] = {{.length = 0}};
@@ -199,7 +199,7 @@ static void on_written(uv_fs_t *request)
  * on, and the text is passed on when it is in the file. */
 static int write_begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
 {
-    const struct uva_bytes text = csv_text_of(&in->data);
+    const struct text text = csv_text_of(&in->data);
     const uv_buf_t bytes = uv_buf_init((char *)text.data, (unsigned)text.size);
     struct write *w = malloc(sizeof(*w));
     struct file *file = ctx;
@@ -235,8 +235,7 @@ static struct uva_stream *names_stream(struct uva_runtime *rt)
 
     (void)csv_encode_schema(NULL, NULL, &schema, NULL);
     uva_array_clear(&batch);
-    (void)csv_text((struct uva_bytes){names_in_csv, strlen(names_in_csv)},
-                   &batch);
+    (void)csv_text((struct text){names_in_csv, strlen(names_in_csv)}, &batch);
     return uva_stream_from_arrays(rt, &schema, &batch, 1);
 }
 
@@ -265,7 +264,7 @@ static int print_row(void *ctx, struct uva_batch *batch)
 
     (void)ctx;
     for (int64_t i = 0; i < rows->length; i++) {
-        const struct uva_bytes carrier = columns_text(rows, CARRIER, i);
+        const struct text carrier = columns_text(rows, CARRIER, i);
         printf("%.*s %" PRId64 " was late by %" PRId64 " hours\n",
                (int)carrier.size, carrier.data, columns_number(rows, FLIGHT, i),
                columns_number(rows, LATE, i));
@@ -279,7 +278,7 @@ static int add_up(void *ctx, struct uva_batch *batch)
     struct app *app = ctx;
 
     for (int64_t i = 0; i < rows->length; i++) {
-        const struct uva_bytes carrier = columns_text(rows, CARRIER, i);
+        const struct text carrier = columns_text(rows, CARRIER, i);
         char name[sizeof(app->totals->carrier)];
         int at = 0;
 

@@ -223,7 +223,7 @@ void uva__expected_data_check_metadata(struct uva__case_run *run,
                                        const char *block, const char *clause,
                                        char tag[64], int64_t *size)
 {
-    struct uva_bytes value = {0};
+    struct uva_pair pair = {0};
     size_t bytes = 0;
     int code;
 
@@ -243,9 +243,9 @@ void uva__expected_data_check_metadata(struct uva__case_run *run,
         return;
     }
     check_not_empty(run, block);
-    if (tag == NULL || uva_metadata_get(block, "tck", &value) != 0)
+    if (tag == NULL || uva_metadata_get(block, "tck", &pair) != 0)
         return;
-    *size = (int64_t)value.size;
+    *size = (int64_t)pair.value_size;
     memset(tag, 0, 64);
-    memcpy(tag, value.data, value.size < 64 ? value.size : 64);
+    memcpy(tag, pair.value, pair.value_size < 64 ? pair.value_size : 64);
 }

@@ -32,7 +32,7 @@ PARAGRAPH = 12
 
 # Headers and functions that rely on no clause of the Arrow document.
 SILENT = ("adbc.h", "adbc_abi.h", "base.h", "io.h", "runtime.h", "tck.h")
-SILENT_ON = ("uva_bytes_of", "uva_stream_acquire", "uva_stream_release",
+SILENT_ON = ("uva_stream_acquire", "uva_stream_release",
              "uva_stream_get_info", "uva_stream_set_name",
              "uva_stream_from_error", "uva_stream_get_runtime",
              "uva_stream_is_dropped", "uva_stream_set_priority",

@@ -120,15 +120,15 @@ struct query {
 static void query_read_affected(struct query *q, const char *metadata)
 {
     const char *sql = q->options.sql;
-    struct uva_bytes value;
+    struct uva_pair pair;
     char text[32];
     int64_t affected;
 
-    if (uva_metadata_get(metadata, "adbc.rows_affected", &value) != 0 ||
-        value.size >= sizeof(text))
+    if (uva_metadata_get(metadata, "adbc.rows_affected", &pair) != 0 ||
+        pair.value_size >= sizeof(text))
         return;
-    memcpy(text, value.data, value.size);
-    text[value.size] = '\0';
+    memcpy(text, pair.value, pair.value_size);
+    text[pair.value_size] = '\0';
     affected = strtoll(text, NULL, 10);
     if (affected > 0 || (sql != NULL && uva__sql_is_update(sql)))
         q->tally.affected = affected; /* some report 0 of any query */

@@ -148,11 +148,10 @@ static void result_release(struct ArrowArrayStream *self)
 void uva__execution_describe(struct uva__execution *e, const char *key,
                              const char *value)
 {
-    const struct uva_pair pair = {.key = uva_bytes_of(key),
-                                  .value = uva_bytes_of(value)};
+    const struct uva_pair pair[] = {{.key = key, .value = value}, {0}};
     size_t size = sizeof(e->described);
 
-    e->is_described = uva_metadata_encode(&pair, 1, e->described, &size) == 0;
+    e->is_described = uva_metadata_encode(pair, e->described, &size) == 0;
 }
 
 static void execution_count(struct uva__execution *e, int64_t rows)

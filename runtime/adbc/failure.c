@@ -48,7 +48,7 @@ static AdbcStatusCode status_known(AdbcStatusCode status)
 
 /* Pairs while they are collected, and the texts that they borrow. */
 struct notes {
-    struct uva_pair pairs[PAIRS_MAX];
+    struct uva_pair pairs[PAIRS_MAX + 1]; /* and their end */
     size_t count;
     char vendor_code[16];
     char sqlstate[6];
@@ -59,7 +59,7 @@ static void notes_add(struct notes *notes, const char *key, const char *value,
                       size_t size)
 {
     notes->pairs[notes->count++] = (struct uva_pair){
-        .key = uva_bytes_of(key), .value = {.data = value, .size = size}};
+        .key = key, .value = size > 0 ? value : "", .value_size = size};
 }
 
 static void notes_add_details(struct notes *notes,
@@ -91,10 +91,9 @@ static char *notes_encode(const struct notes *notes)
     size_t size = 0;
     char *block;
 
-    (void)!uva_metadata_encode(notes->pairs, notes->count, NULL, &size);
+    (void)!uva_metadata_encode(notes->pairs, NULL, &size);
     block = malloc(size);
-    if (block != NULL &&
-        uva_metadata_encode(notes->pairs, notes->count, block, &size) != 0) {
+    if (block != NULL && uva_metadata_encode(notes->pairs, block, &size) != 0) {
         free(block); /* details of 2 GiB */
         block = NULL;
     }

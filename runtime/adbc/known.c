@@ -65,12 +65,13 @@ static bool field_is_strange(const struct ArrowSchema *field, char *out,
                              size_t size)
 {
     static const char mark[] = "unnamed<oid:";
-    struct uva_bytes type;
+    struct uva_pair type;
 
     if (uva_metadata_get(field->metadata, "POSTGRESQL:type", &type) != 0 ||
-        type.size < strlen(mark) || memcmp(type.data, mark, strlen(mark)) != 0)
+        type.value_size < strlen(mark) ||
+        memcmp(type.value, mark, strlen(mark)) != 0)
         return false;
-    (void)snprintf(out, size, "%.*s", (int)type.size, (const char *)type.data);
+    (void)snprintf(out, size, "%.*s", (int)type.value_size, type.value);
     return true;
 }
 

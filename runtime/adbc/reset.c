@@ -140,13 +140,13 @@ static bool session_autocommit(struct uva__connection *c,
 /* Whether a transaction is the reason of a failure. */
 static bool is_in_transaction(const struct uva__adbc_failure *failure)
 {
-    struct uva_bytes state;
+    struct uva_pair state;
 
     return failure->metadata != NULL &&
            uva_metadata_get(failure->metadata, "adbc.sqlstate", &state) == 0 &&
-           state.size == 5 &&
-           (memcmp(state.data, "25001", 5) == 0 ||
-            memcmp(state.data, "25P02", 5) == 0);
+           state.value_size == 5 &&
+           (memcmp(state.value, "25001", 5) == 0 ||
+            memcmp(state.value, "25P02", 5) == 0);
 }
 
 static bool session_discard(struct uva__connection *c, const char *sql,

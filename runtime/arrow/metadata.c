@@ -28,9 +28,10 @@ static int32_t metadata_number(const char *at)
 }
 
 /* Reads one length and its bytes at `*offset`, and moves `*offset` past them.
- */
-static int metadata_bytes(const char *block, size_t *offset,
-                          struct uva_bytes *out)
+ * No bytes are "", as whoever writes the pair again takes size 0 for a C
+ * string. */
+static int metadata_bytes(const char *block, size_t *offset, const char **text,
+                          size_t *text_size)
 {
     int32_t size;
 
@@ -42,8 +43,8 @@ static int metadata_bytes(const char *block, size_t *offset,
     *offset += METADATA_NUMBER;
     if ((size_t)size > METADATA_MAX_BYTES - *offset)
         return EMSGSIZE;
-    out->data = block + *offset;
-    out->size = (size_t)size;
+    *text = size == 0 ? "" : block + *offset;
+    *text_size = (size_t)size;
     *offset += (size_t)size;
     return 0;
 }
@@ -71,9 +72,9 @@ int uva_metadata_next(const char *block, struct uva_metadata_at *at,
     int code = metadata_inspect(block, at);
 
     if (code == 0)
-        code = metadata_bytes(block, &offset, &pair->key);
+        code = metadata_bytes(block, &offset, &pair->key, &pair->key_size);
     if (code == 0)
-        code = metadata_bytes(block, &offset, &pair->value);
+        code = metadata_bytes(block, &offset, &pair->value, &pair->value_size);
     if (code != 0)
         return code;
     at->offset = offset;
@@ -81,19 +82,17 @@ int uva_metadata_next(const char *block, struct uva_metadata_at *at,
     return 0;
 }
 
-int uva_metadata_get(const char *block, const char *key,
-                     struct uva_bytes *value)
+int uva_metadata_get(const char *block, const char *key, struct uva_pair *pair)
 {
-    const struct uva_bytes wanted = uva_bytes_of(key);
+    const size_t size = strlen(key);
     struct uva_metadata_at at = {0};
-    struct uva_pair pair;
+    struct uva_pair found;
     int code;
 
-    while ((code = uva_metadata_next(block, &at, &pair)) == 0) {
-        if (pair.key.size != wanted.size ||
-            memcmp(pair.key.data, wanted.data, wanted.size) != 0)
+    while ((code = uva_metadata_next(block, &at, &found)) == 0) {
+        if (found.key_size != size || memcmp(found.key, key, size) != 0)
             continue;
-        *value = pair.value;
+        *pair = found;
         return 0;
     }
     return code;
@@ -144,28 +143,35 @@ void uva__metadata_fini(struct uva__metadata *metadata,
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Adds the encoded size of `bytes` to `*size`; EOVERFLOW if an int32 is too
- * small for it. */
-static int metadata_add(const struct uva_bytes *bytes, size_t *size)
+/* The size of a key or a value that somebody gave. */
+static size_t metadata_size(const char *text, size_t size)
 {
-    if (bytes->size > INT32_MAX)
+    return size > 0 || text == NULL ? size : strlen(text);
+}
+
+/* Adds the encoded size of a text to `*size`; EOVERFLOW if an int32 is too
+ * small for the sum. */
+static int metadata_add(size_t text_size, size_t *size)
+{
+    const uint64_t sum = (uint64_t)*size + METADATA_NUMBER + text_size;
+
+    if (text_size > INT32_MAX || sum > INT32_MAX)
         return EOVERFLOW;
-    if (bytes->size > SIZE_MAX - METADATA_NUMBER - *size)
-        return EOVERFLOW;
-    *size += METADATA_NUMBER + bytes->size;
+    *size = (size_t)sum;
     return 0;
 }
 
-static int metadata_measure(const struct uva_pair *pairs, size_t count,
+static int metadata_measure(const struct uva_pair *pairs, size_t *count,
                             size_t *size)
 {
-    int code = count > INT32_MAX ? EOVERFLOW : 0;
+    int code = 0;
 
     *size = METADATA_NUMBER;
-    for (size_t i = 0; i < count && code == 0; i++) {
-        code = metadata_add(&pairs[i].key, size);
+    for (*count = 0; pairs->key != NULL && code == 0; pairs++, ++*count) {
+        code = metadata_add(metadata_size(pairs->key, pairs->key_size), size);
         if (code == 0)
-            code = metadata_add(&pairs[i].value, size);
+            code = metadata_add(metadata_size(pairs->value, pairs->value_size),
+                                size);
     }
     return code;
 }
@@ -178,33 +184,35 @@ static char *metadata_write_number(char *to, size_t number)
     return to + sizeof(written);
 }
 
-static char *metadata_write(char *to, const struct uva_bytes *bytes)
+static char *metadata_write(char *to, const char *text, size_t given_size)
 {
-    to = metadata_write_number(to, bytes->size);
-    if (bytes->size != 0)
-        memcpy(to, bytes->data, bytes->size);
-    return to + bytes->size;
+    const size_t size = metadata_size(text, given_size);
+
+    to = metadata_write_number(to, size);
+    if (size != 0)
+        memcpy(to, text, size);
+    return to + size;
 }
 
-int uva_metadata_encode(const struct uva_pair *pairs, size_t count,
-                        char *buffer, size_t *size)
+int uva_metadata_encode(const struct uva_pair *pairs, char *buffer,
+                        size_t *size)
 {
     const size_t room = buffer == NULL ? 0 : *size;
-    size_t needed;
+    size_t needed, count;
 
-    if (count == 0) {
+    if (pairs == NULL || pairs->key == NULL) {
         *size = 0;
         return 0;
     }
-    if (metadata_measure(pairs, count, &needed) != 0)
+    if (metadata_measure(pairs, &count, &needed) != 0)
         return EOVERFLOW;
     *size = needed;
     if (needed > room)
         return EMSGSIZE;
     buffer = metadata_write_number(buffer, count);
-    for (size_t i = 0; i < count; i++) {
-        buffer = metadata_write(buffer, &pairs[i].key);
-        buffer = metadata_write(buffer, &pairs[i].value);
+    for (; pairs->key != NULL; pairs++) {
+        buffer = metadata_write(buffer, pairs->key, pairs->key_size);
+        buffer = metadata_write(buffer, pairs->value, pairs->value_size);
     }
     return 0;
 }

@@ -30,15 +30,14 @@ static int head_version(uint64_t version, bool *is_old, struct uva_error *error)
 
 /* Reads a string; an empty one if it is not there. */
 static bool head_string(const struct uva__table *table, size_t slot,
-                        struct uva_bytes *out)
+                        const char **text, size_t *size)
 {
-    struct uva__vector text;
+    struct uva__vector bytes;
 
-    if (!uva__table_vector(table, slot, 1, &text))
+    if (!uva__table_vector(table, slot, 1, &bytes))
         return false;
-    *out = text.items == NULL
-               ? (struct uva_bytes){"", 0}
-               : (struct uva_bytes){(const char *)text.items, text.count};
+    *size = bytes.items == NULL ? 0 : bytes.count;
+    *text = *size == 0 ? "" : (const char *)bytes.items;
     return true;
 }
 
@@ -50,11 +49,12 @@ static bool head_is_experimental(const struct uva__ipc_head *head)
 
     for (size_t i = 0; i < head->metadata.count; i++) {
         struct uva__table pair;
-        struct uva_bytes text;
+        const char *text;
+        size_t length;
 
         if (uva__table_item(&head->message, &head->metadata, i, &pair) &&
-            head_string(&pair, 0, &text) && text.size == sizeof(key) - 1 &&
-            memcmp(text.data, key, text.size) == 0)
+            head_string(&pair, 0, &text, &length) &&
+            length == sizeof(key) - 1 && memcmp(text, key, length) == 0)
             return true;
     }
     return false;
@@ -185,10 +185,10 @@ static int head_pairs(const struct uva__table *table,
         struct uva__table pair;
 
         if (!uva__table_item(table, vector, i, &pair) ||
-            !head_string(&pair, 0, &pairs[i].key) ||
-            !head_string(&pair, 1, &pairs[i].value))
+            !head_string(&pair, 0, &pairs[i].key, &pairs[i].key_size) ||
+            !head_string(&pair, 1, &pairs[i].value, &pairs[i].value_size))
             return head_malformed("metadata", error);
-        *left -= (int64_t)(8 + pairs[i].key.size + pairs[i].value.size);
+        *left -= (int64_t)(8 + pairs[i].key_size + pairs[i].value_size);
     }
     if (*left < 0 || before - *left > MOST_METADATA)
         return uva_error_set(error, EMSGSIZE, "too much metadata");
@@ -208,7 +208,7 @@ int uva__ipc_metadata_read(const struct uva__table *table,
         return 0;
     if (vector->count > MOST_PAIRS)
         return uva_error_set(error, EMSGSIZE, "too much metadata");
-    pairs = malloc(vector->count * sizeof(*pairs));
+    pairs = calloc(vector->count + 1, sizeof(*pairs)); /* and their end */
     if (pairs == NULL)
         return uva_error_set(error, ENOMEM, "out of memory");
     code = head_pairs(table, vector, pairs, left, error);
@@ -216,7 +216,7 @@ int uva__ipc_metadata_read(const struct uva__table *table,
     if (code == 0 && (*out = malloc(*size)) == NULL)
         code = uva_error_set(error, ENOMEM, "out of memory");
     if (code == 0)
-        code = uva_metadata_encode(pairs, vector->count, *out, size);
+        code = uva_metadata_encode(pairs, *out, size);
     free(pairs);
     return code;
 }

@@ -33,10 +33,10 @@ static size_t *ipc_schema_room(struct uva__flatbuffer *flat, size_t count)
 static size_t ipc_schema_pair(struct uva__flatbuffer *flat,
                               const struct uva_pair *pair)
 {
-    const size_t value = uva__flatbuffer_string(flat, pair->value.data,
-                                                (int64_t)pair->value.size);
+    const size_t value =
+        uva__flatbuffer_string(flat, pair->value, (int64_t)pair->value_size);
     const size_t key =
-        uva__flatbuffer_string(flat, pair->key.data, (int64_t)pair->key.size);
+        uva__flatbuffer_string(flat, pair->key, (int64_t)pair->key_size);
 
     uva__flatbuffer_begin_table(flat, 2);
     uva__flatbuffer_set_place(flat, 0, key);

@@ -314,12 +314,12 @@ int uva__text_field_init(struct uva__text_field *field,
 
 static bool extension_is(const struct ArrowSchema *schema, const char *name)
 {
-    struct uva_bytes value;
+    struct uva_pair pair;
 
-    return uva_metadata_get(schema->metadata, "ARROW:extension:name", &value) ==
+    return uva_metadata_get(schema->metadata, "ARROW:extension:name", &pair) ==
                0 &&
-           value.size == strlen(name) &&
-           memcmp(value.data, name, value.size) == 0;
+           pair.value_size == strlen(name) &&
+           memcmp(pair.value, name, pair.value_size) == 0;
 }
 
 void uva__text_field_mark(struct uva__text_field *field,

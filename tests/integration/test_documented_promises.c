@@ -226,11 +226,12 @@ static const char *large_metadata(void)
 {
     static char block[112];
     char value[96];
-    const struct uva_pair pair = {{"key", 3}, {value, sizeof(value)}};
+    const struct uva_pair pair[] = {
+        {.key = "key", .value = value, .value_size = sizeof(value)}, {0}};
     size_t size = sizeof(block);
 
     memset(value, 'x', sizeof(value));
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     return block;
 }
 

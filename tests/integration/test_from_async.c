@@ -702,10 +702,10 @@ END_TEST
 static const char *about(void)
 {
     static char block[64];
-    const struct uva_pair pair = {{"made", 4}, {"here", 4}};
+    const struct uva_pair pair[] = {{.key = "made", .value = "here"}, {0}};
     size_t size = sizeof(block);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     return block;
 }
 

@@ -390,11 +390,11 @@ static int wait_in_schema(struct ArrowAsyncDeviceStreamHandler *self,
  * handler is still inside on_schema, and reads its metadata after that. */
 START_TEST(metadata_outlives_a_producer_that_is_called_by_a_worker)
 {
-    struct uva_pair pair = {uva_bytes_of("key"), uva_bytes_of("value")};
+    struct uva_pair pair[] = {{.key = "key", .value = "value"}, {0}};
     char block[64];
     size_t size = sizeof(block);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     open_both(_i);
     about = block;
     on_worker = true;

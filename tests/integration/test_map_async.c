@@ -392,11 +392,11 @@ START_TEST(results_keep_ordinals_and_metadata)
 {
     char metadata[64];
     size_t size = sizeof(metadata);
-    const struct uva_pair pair = {uva_bytes_of("k"), uva_bytes_of("v")};
+    const struct uva_pair pair[] = {{.key = "k", .value = "v"}, {0}};
     struct fixture f;
 
     fixture_open(&f, 9);
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, metadata, &size), 0);
     f.fake.metadata = metadata;
     f.stream = fixture_tasks(&f);
     options = (struct uva_async_map){.begin = take_begin, .at_once = 2};

@@ -218,12 +218,12 @@ END_TEST
 
 START_TEST(metadata_of_batches_is_kept)
 {
-    const struct uva_pair pair = {uva_bytes_of("k"), uva_bytes_of("v")};
+    const struct uva_pair pair[] = {{.key = "k", .value = "v"}, {0}};
     struct ArrowDeviceArray array;
     char metadata[64];
     size_t size = sizeof(metadata);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, metadata, &size), 0);
     open_pushers(2);
     start(_i, 2);
     push_end(0, 0, "", NULL);
@@ -285,11 +285,11 @@ END_TEST
 
 START_TEST(a_failure_cancels_the_other_streams)
 {
-    const struct uva_pair pair = {uva_bytes_of("k"), uva_bytes_of("v")};
+    const struct uva_pair pair[] = {{.key = "k", .value = "v"}, {0}};
     char metadata[64];
     size_t size = sizeof(metadata);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, metadata, &size), 0);
     open_pushers(3);
     start(MERGE, 3);
     push(0, 1);

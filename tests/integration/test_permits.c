@@ -332,14 +332,14 @@ static void on_done(struct recording_consumer *c,
                     const struct uva_outcome *outcome)
 {
     const struct uva_stream_info *info = uva_stream_get_info(outcome->stream);
-    struct uva_bytes value;
+    struct uva_pair pair;
 
     (void)c;
     if (info != NULL && info->metadata != NULL &&
-        uva_metadata_get(info->metadata, "k", &value) == 0)
+        uva_metadata_get(info->metadata, "k", &pair) == 0)
         (void)strcat(seen, "info ");
     if (outcome->metadata != NULL &&
-        uva_metadata_get(outcome->metadata, "k", &value) == 0)
+        uva_metadata_get(outcome->metadata, "k", &pair) == 0)
         (void)strcat(seen, "outcome ");
 }
 

@@ -91,10 +91,11 @@ START_TEST(a_steady_flow_allocates_nothing)
 {
     char block[64];
     size_t size = sizeof(block);
-    const struct uva_pair pair = {{"key", 3}, {"\0bytes", 6}};
+    const struct uva_pair pair[] = {
+        {.key = "key", .value = "\0bytes", .value_size = 6}, {0}};
     long asked = 0;
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     push_open(&p, 17, 0);
     p.consumer.quiet = true;
     push_start(&p);
@@ -116,9 +117,13 @@ static size_t block_of(char *block, size_t value_size)
 {
     static const char value[128];
     size_t size = 256;
-    const struct uva_pair pair = {{"k\0y", 3}, {value, value_size}};
+    const struct uva_pair pair[] = {{.key = "k\0y",
+                                     .value = value,
+                                     .key_size = 3,
+                                     .value_size = value_size},
+                                    {0}};
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     return size;
 }
 

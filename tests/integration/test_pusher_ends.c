@@ -26,9 +26,13 @@ START_TEST(an_error_comes_after_what_was_pushed)
     struct uva_error error = {0};
     char block[64];
     size_t size = sizeof(block);
-    const struct uva_pair pair = {{"why\0not", 7}, {"\0\1\xff", 3}};
+    const struct uva_pair pair[] = {{.key = "why\0not",
+                                     .value = "\0\1\xff",
+                                     .key_size = 7,
+                                     .value_size = 3},
+                                    {0}};
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     push_open(&p, 0, 0);
     push_batches(&p, 1, 2);
     (void)uva_error_set(&error, 4711, "the wire is cut");
@@ -41,7 +45,7 @@ START_TEST(an_error_comes_after_what_was_pushed)
     ck_assert_int_eq(p.consumer.outcome.error.code, 4711);
     ck_assert_str_eq(p.consumer.outcome.error.message, "the wire is cut");
     ck_assert_uint_eq(p.consumer.metadata_size, size);
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     ck_assert_mem_eq(p.consumer.metadata, block, size);
 }
 END_TEST
@@ -445,11 +449,12 @@ START_TEST(every_allocation_may_fail)
 {
     char block[256], value[100] = {0};
     size_t size = sizeof(block);
-    const struct uva_pair pair = {{"key", 3}, {value, sizeof(value)}};
+    const struct uva_pair pair[] = {
+        {.key = "key", .value = value, .value_size = sizeof(value)}, {0}};
     bool failed = true;
     int enomem = 0;
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     begin_empty();
     for (long n = 1; failed; n++) {
         if (_i == 1) {

@@ -107,7 +107,7 @@ static void count_free(void *ctx)
 
 static void set_up(void)
 {
-    const struct uva_pair pair = {uva_bytes_of("k"), uva_bytes_of("v")};
+    const struct uva_pair pair[] = {{.key = "k", .value = "v"}, {0}};
     size_t size = sizeof(metadata);
 
     recording_init(&consumer);
@@ -119,7 +119,7 @@ static void set_up(void)
                                  .delay_ms = 1,
                                  .delay_max_ms = 2};
     memset(attempts, 0, sizeof(attempts));
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, metadata, &size), 0);
     freed = calls = 0;
     expected = 1;
     stream = NULL;

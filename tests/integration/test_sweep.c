@@ -383,7 +383,8 @@ static void await_quiet(void)
 static void set_up(bool tasks)
 {
     static const char value[200] = "much";
-    const struct uva_pair pair = {uva_bytes_of("k"), {value, sizeof(value)}};
+    const struct uva_pair pair[] = {
+        {.key = "k", .value = value, .value_size = sizeof(value)}, {0}};
     size_t size = sizeof(metadata);
 
     if (is_limited) {
@@ -395,7 +396,7 @@ static void set_up(bool tasks)
     is_drained = false;
     atomic_store(&quiet, 0);
     recording_handler_init(&handler, 3, 1);
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, metadata, &size), 0);
     f.fake.metadata = tasks ? metadata : NULL;
     f.fake.column = memset(column, 'c', sizeof(column) - 1);
     atomic_store(&freed, 0);

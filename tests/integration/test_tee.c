@@ -291,12 +291,12 @@ END_TEST
 
 START_TEST(metadata_of_batches_is_kept)
 {
-    const struct uva_pair pair = {uva_bytes_of("k"), uva_bytes_of("v")};
+    const struct uva_pair pair[] = {{.key = "k", .value = "v"}, {0}};
     struct ArrowDeviceArray array;
     char metadata[64];
     size_t size = sizeof(metadata);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, metadata, &size), 0);
     open_pusher();
     branch(2);
     start(0);
@@ -787,11 +787,11 @@ END_TEST
 
 START_TEST(a_failure_ends_every_branch_behind_its_batches)
 {
-    const struct uva_pair pair = {uva_bytes_of("k"), uva_bytes_of("v")};
+    const struct uva_pair pair[] = {{.key = "k", .value = "v"}, {0}};
     char metadata[64];
     size_t size = sizeof(metadata);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, metadata, &size), 0);
     open_pusher();
     branch(BRANCHES);
     start(0);

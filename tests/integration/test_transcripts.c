@@ -404,15 +404,15 @@ END_TEST
 
 START_TEST(MD03_metadata_arrives_with_producer_and_tasks)
 {
-    struct uva_pair pair = {uva_bytes_of("k"), {"v\0w", 3}};
+    struct uva_pair pair[] = {{.key = "k", .value = "v\0w", .value_size = 3},
+                              {0}};
     char block[32], about[32];
     size_t size = sizeof(block);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
-    pair.key = uva_bytes_of("who");
-    pair.value = uva_bytes_of("me");
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
+    pair[0] = (struct uva_pair){.key = "who", .value = "me"};
     size = sizeof(about);
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, about, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, about, &size), 0);
     set_up(_i, 1, 1, 1);
     f.fake.metadata = block;
     options.metadata = about;
@@ -434,11 +434,11 @@ static void read_both_layouts(struct recording_handler *h)
 
 START_TEST(AB09_G03_the_producer_reads_the_same_under_both_layouts)
 {
-    struct uva_pair pair = {uva_bytes_of("who"), uva_bytes_of("me")};
+    struct uva_pair pair[] = {{.key = "who", .value = "me"}, {0}};
     char about[32];
     size_t size = sizeof(about);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, about, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, about, &size), 0);
     set_up(_i, 1, 1, 1);
     options.metadata = about;
     handler.on_task = read_both_layouts;

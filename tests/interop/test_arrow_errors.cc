@@ -240,11 +240,11 @@ END_TEST
 
 std::string block_of(const char *key, const char *value)
 {
-    const uva_pair pair = {uva_bytes_of(key), uva_bytes_of(value)};
+    const uva_pair pair[] = {{key, value, 0, 0}, {}};
     char buffer[64];
     size_t size = sizeof(buffer);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, buffer, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, buffer, &size), 0);
     return {buffer, size};
 }
 

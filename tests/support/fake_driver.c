@@ -198,11 +198,11 @@ static void schema_free(struct ArrowSchema *schema)
 /* The type of a column, as PostgreSQL's driver states it. */
 static void strange_name(struct fake_schema *schema, const char *type)
 {
-    const struct uva_pair pair = {.key = uva_bytes_of("POSTGRESQL:type"),
-                                  .value = uva_bytes_of(type)};
+    const struct uva_pair pair[] = {{.key = "POSTGRESQL:type", .value = type},
+                                    {0}};
     size_t size = sizeof(schema->metadata);
 
-    if (uva_metadata_encode(&pair, 1, schema->metadata, &size) == 0)
+    if (uva_metadata_encode(pair, schema->metadata, &size) == 0)
         schema->child.metadata = schema->metadata;
 }
 

@@ -114,10 +114,10 @@ static void other_finish(struct fault_fixture *s)
 static void value_keep(const char *metadata, const char *key, char *out,
                        size_t size)
 {
-    struct uva_bytes value;
+    struct uva_pair pair;
 
-    if (uva_metadata_get(metadata, key, &value) == 0)
-        (void)snprintf(out, size, "%.*s", (int)value.size, value.data);
+    if (uva_metadata_get(metadata, key, &pair) == 0)
+        (void)snprintf(out, size, "%.*s", (int)pair.value_size, pair.value);
 }
 
 static void on_done(struct recording_consumer *c,

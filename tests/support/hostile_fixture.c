@@ -33,8 +33,8 @@ static void keep_tag(char *to, size_t size, const char *block)
 
     to[0] = '\0';
     if (uva_metadata_next(block, &at, &pair) == 0)
-        (void)snprintf(to, size, "%.*s=%.*s", (int)pair.key.size, pair.key.data,
-                       (int)pair.value.size, pair.value.data);
+        (void)snprintf(to, size, "%.*s=%.*s", (int)pair.key_size, pair.key,
+                       (int)pair.value_size, pair.value);
 }
 
 static void on_log(void *ctx, const struct uva_log_record *record)

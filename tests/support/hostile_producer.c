@@ -483,11 +483,11 @@ static void say_hollow(struct hostile_producer *p)
 static const char *metadata(bool sound)
 {
     static _Thread_local char block[64];
-    static const struct uva_pair pair = {{"k", 1}, {"v", 1}};
+    static const struct uva_pair pair[] = {{.key = "k", .value = "v"}, {0}};
     const int32_t bad = -1;
     size_t size = sizeof(block);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     if (!sound)
         memcpy(block, &bad, sizeof(bad));
     return block;

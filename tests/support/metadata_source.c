@@ -11,10 +11,10 @@
 /* Encodes the metadata; returns its size. */
 static size_t about_encode(char about[32])
 {
-    const struct uva_pair pair = {uva_bytes_of("who"), uva_bytes_of("me")};
+    const struct uva_pair pair[] = {{.key = "who", .value = "me"}, {0}};
     size_t size = 32;
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, about, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, about, &size), 0);
     return size;
 }
 

@@ -45,8 +45,8 @@ static void copy_metadata(char *to, size_t size, const char *block)
 
     to[0] = '\0';
     if (uva_metadata_next(block, &at, &pair) == 0)
-        (void)snprintf(to, size, "%.*s=%.*s", (int)pair.key.size, pair.key.data,
-                       (int)pair.value.size, pair.value.data);
+        (void)snprintf(to, size, "%.*s=%.*s", (int)pair.key_size, pair.key,
+                       (int)pair.value_size, pair.value);
 }
 
 void recording_handler_request(struct recording_handler *h, int64_t n)

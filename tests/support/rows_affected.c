@@ -10,13 +10,13 @@
 long rows_affected(const struct uva_stream *stream)
 {
     const struct uva_stream_info *info = uva_stream_get_info(stream);
-    struct uva_bytes value;
+    struct uva_pair pair;
     char text[24];
 
     if (info == NULL ||
-        uva_metadata_get(info->metadata, "adbc.rows_affected", &value) != 0)
+        uva_metadata_get(info->metadata, "adbc.rows_affected", &pair) != 0)
         return -1;
-    (void)snprintf(text, sizeof(text), "%.*s", (int)value.size,
-                   (const char *)value.data);
+    (void)snprintf(text, sizeof(text), "%.*s", (int)pair.value_size,
+                   pair.value);
     return atol(text);
 }

@@ -382,12 +382,12 @@ static int consumer_start(void *ctx,
 static void report_tag(struct uva_subject_outcome *outcome,
                        const char *metadata)
 {
-    struct uva_bytes tag = {0};
+    struct uva_pair tag = {0};
 
     if (uva_metadata_get(metadata, "tck", &tag) != 0)
         return;
-    memcpy(outcome->tag, tag.data, tag.size < 64 ? tag.size : 64);
-    outcome->tag_size = (int64_t)tag.size;
+    memcpy(outcome->tag, tag.value, tag.value_size < 64 ? tag.value_size : 64);
+    outcome->tag_size = (int64_t)tag.value_size;
 }
 
 static int64_t value_in_struct(const struct ArrowArray *array, int64_t row)

@@ -89,15 +89,15 @@ static void details_read(const char *metadata, struct details *out)
         {"adbc.sqlstate", "sqlstate"},
         {"adbc.vendor_code", "vendor_code"},
         {"adbc.detail.duckdb:error_type", "error_type"}};
-    struct uva_bytes value;
+    struct uva_pair pair;
     int i, n = 0;
 
     memset(out, 0, sizeof(*out));
     for (i = 0; i < 4; i++) {
-        if (uva_metadata_get(metadata, KEYS[i][0], &value) != 0)
+        if (uva_metadata_get(metadata, KEYS[i][0], &pair) != 0)
             continue;
         (void)snprintf(out->values[i], sizeof(out->values[i]), "%.*s",
-                       (int)value.size, (const char *)value.data);
+                       (int)pair.value_size, pair.value);
         out->members[n++] = KEYS[i][1];
         out->members[n++] = out->values[i];
     }
@@ -109,26 +109,26 @@ static void details_read(const char *metadata, struct details *out)
 static char *whole_text(const struct uva_outcome *outcome)
 {
     const char *const cut = outcome->error.message;
-    struct uva_bytes whole;
+    struct uva_pair whole;
     char begin[64] = "";
     const char *at;
     size_t before;
     char *text;
 
     if (uva_metadata_get(outcome->metadata, "adbc.message", &whole) != 0 ||
-        whole.size < sizeof(begin))
+        whole.value_size < sizeof(begin))
         return NULL;
-    memcpy(begin, whole.data, sizeof(begin) - 1);
+    memcpy(begin, whole.value, sizeof(begin) - 1);
     at = strstr(cut, begin);
     if (at == NULL)
         return NULL;
     before = (size_t)(at - cut);
-    text = malloc(before + whole.size + 1);
+    text = malloc(before + whole.value_size + 1);
     if (text == NULL)
         return NULL;
     memcpy(text, cut, before);
-    memcpy(text + before, whole.data, whole.size);
-    text[before + whole.size] = '\0';
+    memcpy(text + before, whole.value, whole.value_size);
+    text[before + whole.value_size] = '\0';
     return text;
 }
 
@@ -136,7 +136,7 @@ static char *whole_text(const struct uva_outcome *outcome)
  * or of the wait for a connection. */
 static bool outcome_is_late(const struct uva_outcome *outcome)
 {
-    struct uva_bytes status;
+    struct uva_pair status;
 
     return outcome->error.code == ETIMEDOUT &&
            strstr(outcome->error.message, "(busy_ms)") != NULL &&

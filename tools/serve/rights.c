@@ -50,24 +50,31 @@ static const char QUESTION[] =
 
 enum { ANSWER_BYTES = 1 << 20 }; /* more is no answer */
 
+/* A part of a larger text. */
+struct part {
+    const char *at; /* borrows */
+    size_t size;
+};
+
 /* The only text, which ends where its bytes do. */
-static struct uva_bytes answer_text(const struct ArrowDeviceArray *batches,
-                                    size_t count)
+static struct part answer_text(const struct ArrowDeviceArray *batches,
+                               size_t count)
 {
+    static const char unstated[] = "the database does not state its rights";
     const struct ArrowArray *text;
     const uint8_t *valid;
     const int32_t *ends;
 
     if (count != 1 || batches->array.length != 1 ||
         batches->array.n_children != 1)
-        return uva_bytes_of("the database does not state its rights");
+        return (struct part){unstated, strlen(unstated)};
     text = batches->array.children[0];
     valid = text->buffers[0];
     ends = text->buffers[1];
     if (valid != NULL && (valid[0] & 1) == 0)
-        return (struct uva_bytes){0};
-    return (struct uva_bytes){.data = (const char *)text->buffers[2] + ends[0],
-                              .size = (size_t)(ends[1] - ends[0])};
+        return (struct part){NULL, 0};
+    return (struct part){.at = (const char *)text->buffers[2] + ends[0],
+                         .size = (size_t)(ends[1] - ends[0])};
 }
 
 static void question_end(struct uva__rights_question *question,
@@ -86,7 +93,7 @@ static void question_on_rights(void *ctx, const struct uva_stream_info *info,
 {
     struct uva__rights_question *question = ctx;
     struct uva_outcome refusal = {.end = UVA_END_FAILED};
-    struct uva_bytes text = uva_bytes_of("");
+    struct part text = {"", 0};
 
     (void)info;
     if (outcome->end == UVA_END_COMPLETE) {
@@ -98,7 +105,7 @@ static void question_on_rights(void *ctx, const struct uva_stream_info *info,
         (void)uva_error_set(&refusal.error, EACCES,
                             "the database's user can do more than read: %.*s; "
                             "use one with few rights, or --trust-user",
-                            (int)text.size, (const char *)text.data);
+                            (int)text.size, text.at);
         outcome = &refusal;
     }
     question_end(question, outcome);
@@ -119,7 +126,7 @@ static int question_ask_rights(struct uva__rights_question *question,
 /* A driver that lists no name has been connected, and is not a known one. */
 static bool is_answered(const struct uva_outcome *outcome)
 {
-    struct uva_bytes step;
+    struct uva_pair step;
 
     return outcome->end == UVA_END_COMPLETE ||
            (outcome->error.code == ENOTSUP &&
@@ -128,14 +135,14 @@ static bool is_answered(const struct uva_outcome *outcome)
 
 static enum uva__kind driver_find(const struct uva_stream_info *info)
 {
-    struct uva_bytes name;
+    struct uva_pair name;
     char text[64];
 
     if (info == NULL ||
         uva_metadata_get(info->metadata, "adbc.driver", &name) != 0)
         return UVA__KIND_OTHER;
-    (void)snprintf(text, sizeof(text), "%.*s", (int)name.size,
-                   (const char *)name.data);
+    (void)snprintf(text, sizeof(text), "%.*s", (int)name.value_size,
+                   name.value);
     return uva__database_of_driver(text);
 }
 

@@ -110,28 +110,30 @@ static bool is_named(const char *text, size_t size, const char *name)
 
 /* The type stands in front of the first " Error: ", as not all errors have it
  * as a detail. */
-static struct uva_bytes duckdb_type(const char *message)
+static struct uva_pair duckdb_type(const char *message)
 {
     const char *end = strstr(message, " Error: "), *begin = end;
 
     if (end == NULL)
-        return (struct uva_bytes){0};
+        return (struct uva_pair){.value = ""};
     while (begin > message && begin[-1] != ':')
         begin--;
-    return (struct uva_bytes){.data = begin, .size = (size_t)(end - begin)};
+    return (struct uva_pair){.value = begin,
+                             .value_size = (size_t)(end - begin)};
 }
 
 static int duckdb_status(const char *message, const char *metadata)
 {
     const struct rule *rule = DUCKDB_TYPES;
     const int status = rule_is_in(DUCKDB_TEXTS, message);
-    struct uva_bytes type;
+    struct uva_pair type;
 
     if (status != 0)
         return status;
     if (uva_metadata_get(metadata, "adbc.detail.duckdb:error_type", &type) != 0)
         type = duckdb_type(message);
-    while (rule->text != NULL && !is_named(type.data, type.size, rule->text))
+    while (rule->text != NULL &&
+           !is_named(type.value, type.value_size, rule->text))
         rule++;
     return rule->status;
 }
@@ -166,16 +168,16 @@ static int errno_status(int code, bool by_driver)
 int uva__status_of(enum uva__kind kind, const struct uva_error *error,
                    const char *metadata)
 {
-    struct uva_bytes value;
+    struct uva_pair pair;
     char state[6] = "";
 
-    if (uva_metadata_get(metadata, "adbc.step", &value) == 0)
+    if (uva_metadata_get(metadata, "adbc.step", &pair) == 0)
         return 503; /* only connecting is named */
-    if (uva_metadata_get(metadata, "adbc.status", &value) != 0)
+    if (uva_metadata_get(metadata, "adbc.status", &pair) != 0)
         return errno_status(error->code, false);
-    if (uva_metadata_get(metadata, "adbc.sqlstate", &value) == 0 &&
-        value.size < sizeof(state)) {
-        memcpy(state, value.data, value.size);
+    if (uva_metadata_get(metadata, "adbc.sqlstate", &pair) == 0 &&
+        pair.value_size < sizeof(state)) {
+        memcpy(state, pair.value, pair.value_size);
         return rule_begins(SQLSTATES, state);
     }
     if (error->code == ENOTSUP)
@@ -205,10 +207,10 @@ static const struct rule POSTGRESQL_REFUSALS[] = {
 bool uva__status_is_lasting(enum uva__kind kind, const struct uva_error *error,
                             const char *metadata)
 {
-    struct uva_bytes value;
-    const bool connects = uva_metadata_get(metadata, "adbc.step", &value) != 0;
+    struct uva_pair pair;
+    const bool connects = uva_metadata_get(metadata, "adbc.step", &pair) != 0;
     const bool is_loaded =
-        uva_metadata_get(metadata, "adbc.status", &value) == 0 ||
+        uva_metadata_get(metadata, "adbc.status", &pair) == 0 ||
         error->code == ETIMEDOUT;
 
     switch (kind) {

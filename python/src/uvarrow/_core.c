@@ -41,8 +41,8 @@ PyObject *core_metadata(const char *metadata)
     while (list != NULL && metadata != NULL &&
            uva_metadata_next(metadata, &at, &pair) == 0) {
         PyObject *row =
-            Py_BuildValue("y#y#", pair.key.data, (Py_ssize_t)pair.key.size,
-                          pair.value.data, (Py_ssize_t)pair.value.size);
+            Py_BuildValue("y#y#", pair.key, (Py_ssize_t)pair.key_size,
+                          pair.value, (Py_ssize_t)pair.value_size);
 
         if (row == NULL || PyList_Append(list, row) != 0)
             Py_CLEAR(list);

@@ -111,14 +111,14 @@ static void tear_down(void)
 static void on_done(struct recording_consumer *c,
                     const struct uva_outcome *outcome)
 {
-    struct uva_bytes value;
+    struct uva_pair pair;
 
     (void)c;
     sqlstate[0] = '\0';
     if (outcome->metadata != NULL &&
-        uva_metadata_get(outcome->metadata, "adbc.sqlstate", &value) == 0)
-        (void)snprintf(sqlstate, sizeof(sqlstate), "%.*s", (int)value.size,
-                       (const char *)value.data);
+        uva_metadata_get(outcome->metadata, "adbc.sqlstate", &pair) == 0)
+        (void)snprintf(sqlstate, sizeof(sqlstate), "%.*s", (int)pair.value_size,
+                       pair.value);
 }
 
 static void start(const char *sql)

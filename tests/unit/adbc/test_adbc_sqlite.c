@@ -319,14 +319,14 @@ static void on_listed(void *ctx, const struct uva_stream_info *info,
                       struct ArrowDeviceArray *batches, size_t count,
                       const struct uva_outcome *outcome)
 {
-    struct uva_bytes name;
+    struct uva_pair name;
 
     (void)batches;
     (void)count;
     ck_assert_int_eq(outcome->error.code, 0);
     ck_assert_int_eq(uva_metadata_get(info->metadata, "adbc.driver", &name), 0);
-    ck_assert_uint_eq(name.size, strlen("ADBC SQLite Driver"));
-    ck_assert_mem_eq(name.data, "ADBC SQLite Driver", name.size);
+    ck_assert_uint_eq(name.value_size, strlen("ADBC SQLite Driver"));
+    ck_assert_mem_eq(name.value, "ADBC SQLite Driver", name.value_size);
     *(bool *)ctx = true;
 }
 

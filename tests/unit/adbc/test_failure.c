@@ -110,15 +110,16 @@ START_TEST(a_text_that_was_cut_is_whole_in_the_metadata)
 {
     char *text = malloc(lengths[_i] + 1);
     struct AdbcError error = {.message = text};
-    struct uva_bytes whole = {.size = 0};
+    struct uva_pair whole = {0};
 
     ck_assert_ptr_nonnull(text);
     memset(text, 'x', lengths[_i]);
     text[lengths[_i]] = '\0';
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), _i == 0 ? 1 : 2);
     (void)!uva_metadata_get(failure.metadata, "adbc.message", &whole);
-    ck_assert_uint_eq(whole.size, _i == 0 ? 0 : lengths[_i]);
-    ck_assert(whole.size == 0 || memcmp(whole.data, text, whole.size) == 0);
+    ck_assert_uint_eq(whole.value_size, _i == 0 ? 0 : lengths[_i]);
+    ck_assert(whole.value_size == 0 ||
+              memcmp(whole.value, text, whole.value_size) == 0);
     ck_assert(_i != 0 || strstr(failure.error.message, text) != NULL);
     free(text);
 }
@@ -204,7 +205,7 @@ END_TEST
 START_TEST(a_note_is_behind_all_the_rest)
 {
     struct AdbcError error = ADBC_ERROR_INIT;
-    struct uva_bytes value;
+    struct uva_pair pair;
 
     details = 100;
     error.private_data = &details;
@@ -215,26 +216,23 @@ START_TEST(a_note_is_behind_all_the_rest)
         faulty_libc_fail(k);
         uva__adbc_failure_note(&failure, "adbc.step", "x");
         ck_assert(faulty_libc_stop());
-        ck_assert_int_ne(
-            uva_metadata_get(failure.metadata, "adbc.step", &value), 0);
+        ck_assert_int_ne(uva_metadata_get(failure.metadata, "adbc.step", &pair),
+                         0);
         ck_assert_int_eq(
-            uva_metadata_get(failure.metadata, "adbc.status", &value), 0);
+            uva_metadata_get(failure.metadata, "adbc.status", &pair), 0);
     }
     uva__adbc_failure_note(&failure, "adbc.step", "x");
-    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &value),
-                     0);
-    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.status", &value),
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &pair), 0);
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.status", &pair),
                      0);
     for (int i = 0; i < 9; i++) /* the last one stays */
         uva__adbc_failure_note(&failure, i < 8 ? "other" : "last", "x");
-    ck_assert_int_eq(uva_metadata_get(failure.metadata, "last", &value), 0);
-    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &value),
-                     0);
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "last", &pair), 0);
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &pair), 0);
     uva__adbc_failure_fini(&failure);
     uva__adbc_failure_note(&failure, "adbc.step", "y");
-    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &value),
-                     0);
-    ck_assert_int_eq(*(const char *)value.data, 'y');
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &pair), 0);
+    ck_assert_int_eq(*pair.value, 'y');
 }
 END_TEST
 

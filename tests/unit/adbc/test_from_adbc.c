@@ -45,10 +45,10 @@ static void note(const char *block)
     size_t size = strlen(metadata);
 
     while (uva_metadata_next(block, &at, &pair) == 0)
-        size += (size_t)snprintf(
-            metadata + size, sizeof(metadata) - size, "%.*s=%.*s ",
-            (int)pair.key.size, (const char *)pair.key.data,
-            (int)pair.value.size, (const char *)pair.value.data);
+        size += (size_t)snprintf(metadata + size, sizeof(metadata) - size,
+                                 "%.*s=%.*s ", (int)pair.key_size,
+                                 (const char *)pair.key, (int)pair.value_size,
+                                 (const char *)pair.value);
 }
 
 static void on_done(struct recording_consumer *c,

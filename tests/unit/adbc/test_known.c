@@ -269,13 +269,13 @@ END_TEST
 /* Whether a field of this type is strange, `depth` levels below a schema. */
 static bool is_strange(const char *type, int depth, char *out, size_t size)
 {
-    const struct uva_pair pair = {.key = uva_bytes_of("POSTGRESQL:type"),
-                                  .value = uva_bytes_of(type)};
+    const struct uva_pair pair[] = {{.key = "POSTGRESQL:type", .value = type},
+                                    {0}};
     struct ArrowSchema fields[16] = {{0}}, *below[16];
     char metadata[80];
     size_t used = sizeof(metadata);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &used), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, metadata, &used), 0);
     for (int i = 0; i < depth; i++) {
         below[i] = &fields[i + 1];
         fields[i].n_children = 1;

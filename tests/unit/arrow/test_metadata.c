@@ -14,7 +14,7 @@
 
 static struct uva_pair pair_of(const char *key, const char *value)
 {
-    return (struct uva_pair){uva_bytes_of(key), uva_bytes_of(value)};
+    return (struct uva_pair){.key = key, .value = value};
 }
 
 /* Writes a number in native byte order. */
@@ -24,15 +24,19 @@ static size_t put(char *to, size_t at, int32_t number)
     return at + sizeof(number);
 }
 
-static bool same(struct uva_bytes a, struct uva_bytes b)
+/* Whether a text that was read is one that was given: without a size, it is a C
+ * string. */
+static bool same(const char *is, size_t is_size, const char *given,
+                 size_t given_size)
 {
-    return a.size == b.size &&
-           (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    const size_t size = given_size > 0 ? given_size : strlen(given);
+
+    return is_size == size && memcmp(is, given, size) == 0;
 }
 
 START_TEST(md01_one_pair_is_these_22_bytes)
 {
-    const struct uva_pair pair = pair_of("key1", "value1");
+    const struct uva_pair pair[] = {pair_of("key1", "value1"), {0}};
     char expected[22], block[22];
     size_t size = sizeof(block), at = put(expected, 0, 1);
 
@@ -40,7 +44,7 @@ START_TEST(md01_one_pair_is_these_22_bytes)
     memcpy(expected + at, "key1", 4);
     at = put(expected, at + 4, 6);
     memcpy(expected + at, "value1", 6);
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     ck_assert_uint_eq(size, 22);
     ck_assert_mem_eq(block, expected, 22);
 }
@@ -58,7 +62,11 @@ START_TEST(md02_no_pairs_are_no_block)
 
     faulty_allocator_init(&faulty, 0);
     table = faulty_allocator_table(&faulty);
-    ck_assert_int_eq(uva_metadata_encode(NULL, 0, NULL, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(NULL, NULL, &size), 0);
+    ck_assert_uint_eq(size, 0);
+    size = 7;
+    ck_assert_int_eq(
+        uva_metadata_encode(&(struct uva_pair){.key = NULL}, NULL, &size), 0);
     ck_assert_uint_eq(size, 0);
     ck_assert_int_eq(uva_metadata_next(NULL, &at, &pair), ENOENT);
     size = 7;
@@ -77,8 +85,8 @@ START_TEST(md02_no_pairs_are_no_block)
 }
 END_TEST
 
-/* Puts random pairs into `pairs`, with their bytes in `pool`, which has
- * 4096. */
+/* Puts random pairs and an end into `pairs`, with their bytes in `pool`, which
+ * has 4096. */
 static size_t fill_pairs(struct uva_pair *pairs, size_t most, char *pool)
 {
     const size_t count = (size_t)rand() % (most + 1);
@@ -86,11 +94,12 @@ static size_t fill_pairs(struct uva_pair *pairs, size_t most, char *pool)
     for (int i = 0; i < 4096; i++)
         pool[i] = (char)rand();
     for (size_t i = 0; i < count; i++) {
-        pairs[i].key.data = pool + rand() % 2048;
-        pairs[i].key.size = (size_t)(rand() % 20);
-        pairs[i].value.data = pool + rand() % 2048;
-        pairs[i].value.size = (size_t)(rand() % 8 == 0 ? rand() % 1000 : 3);
+        pairs[i].key_size = (size_t)(rand() % 20);
+        pairs[i].key = pairs[i].key_size > 0 ? pool + rand() % 2048 : "";
+        pairs[i].value_size = (size_t)(rand() % 8 == 0 ? rand() % 1000 : 3);
+        pairs[i].value = pairs[i].value_size > 0 ? pool + rand() % 2048 : "";
     }
+    pairs[count] = (struct uva_pair){0};
     return count;
 }
 
@@ -102,8 +111,10 @@ static void check_pairs(const char *block, const struct uva_pair *pairs,
 
     for (size_t i = 0; i < count; i++) {
         ck_assert_int_eq(uva_metadata_next(block, &at, &pair), 0);
-        ck_assert(same(pair.key, pairs[i].key));
-        ck_assert(same(pair.value, pairs[i].value));
+        ck_assert(
+            same(pair.key, pair.key_size, pairs[i].key, pairs[i].key_size));
+        ck_assert(same(pair.value, pair.value_size, pairs[i].value,
+                       pairs[i].value_size));
     }
     ck_assert_int_eq(uva_metadata_next(block, &at, &pair), ENOENT);
     ck_assert_int_eq(uva_metadata_next(block, &at, &pair), ENOENT);
@@ -112,14 +123,14 @@ static void check_pairs(const char *block, const struct uva_pair *pairs,
 START_TEST(md01_md04_what_is_written_is_read_at_any_address)
 {
     static char pool[4096], room[64 * 1024];
-    struct uva_pair pairs[16];
+    struct uva_pair pairs[17];
 
     for (unsigned seed = 0; seed < 10000; seed++) {
         char *block = room + seed % 17;
         size_t count, size = sizeof(room) - 17, measured;
         srand(seed);
         count = fill_pairs(pairs, 16, pool);
-        ck_assert_int_eq(uva_metadata_encode(pairs, count, block, &size), 0);
+        ck_assert_int_eq(uva_metadata_encode(pairs, block, &size), 0);
         if (count == 0)
             continue;
         check_pairs(block, pairs, count);
@@ -153,36 +164,64 @@ END_TEST
 
 START_TEST(md06_keys_and_values_may_hold_anything)
 {
-    const struct uva_pair pair = {{"a\0b", 3}, {"\xFF\0", 2}};
-    const struct uva_pair other = pair_of("a", "");
-    struct uva_pair both[] = {pair, other};
-    struct uva_bytes value;
+    const struct uva_pair both[] = {
+        {.key = "a\0b", .value = "\xFF\0", .key_size = 3, .value_size = 2},
+        pair_of("a", ""),
+        {0}};
+    struct uva_pair pair;
     char block[64];
     size_t size = sizeof(block);
 
-    ck_assert_int_eq(uva_metadata_encode(both, 2, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(both, block, &size), 0);
     check_pairs(block, both, 2);
-    ck_assert_int_eq(uva_metadata_get(block, "a", &value), 0);
-    ck_assert_uint_eq(value.size, 0); /* "a\0b" is another key */
+    ck_assert_int_eq(uva_metadata_get(block, "a", &pair), 0);
+    ck_assert_uint_eq(pair.value_size, 0); /* "a\0b" is another key */
+    ck_assert_str_eq(pair.value, "");
+}
+END_TEST
+
+START_TEST(pairs_without_sizes_or_values_are_c_strings)
+{
+    const struct uva_pair pairs[] = {
+        {.key = "k"}, {.key = "", .value = "v"}, {0}};
+    struct uva_metadata_at at = {0};
+    struct uva_pair pair;
+    char block[64], again[64];
+    size_t size = sizeof(block), more = sizeof(again);
+
+    ck_assert_int_eq(uva_metadata_encode(pairs, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_next(block, &at, &pair), 0);
+    ck_assert(same(pair.key, pair.key_size, "k", 0));
+    ck_assert_str_eq(pair.value, "");
+    ck_assert_uint_eq(pair.value_size, 0);
+    ck_assert_int_eq(uva_metadata_next(block, &at, &pair), 0);
+    ck_assert_str_eq(pair.key, ""); /* not the end, when it is written again */
+    ck_assert(same(pair.value, pair.value_size, "v", 0));
+    ck_assert_int_eq(
+        uva_metadata_encode((struct uva_pair[]){pairs[0], pair, {0}}, again,
+                            &more),
+        0);
+    ck_assert_uint_eq(more, size);
+    ck_assert_mem_eq(again, block, size);
 }
 END_TEST
 
 START_TEST(md08_order_and_duplicates_are_kept)
 {
-    const struct uva_pair pairs[] = {pair_of("a", "1"), pair_of("a", "2"),
-                                     pair_of("b", "3")};
-    struct uva_bytes value;
+    const struct uva_pair pairs[] = {
+        pair_of("a", "1"), pair_of("a", "2"), pair_of("b", "3"), {0}};
+    struct uva_pair pair;
     char block[64];
     size_t size = sizeof(block);
 
-    ck_assert_int_eq(uva_metadata_encode(pairs, 3, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pairs, block, &size), 0);
     check_pairs(block, pairs, 3);
-    ck_assert_int_eq(uva_metadata_get(block, "a", &value), 0);
-    ck_assert(same(value, uva_bytes_of("1")));
-    ck_assert_int_eq(uva_metadata_get(block, "b", &value), 0);
-    ck_assert(same(value, uva_bytes_of("3")));
-    ck_assert_int_eq(uva_metadata_get(block, "", &value), ENOENT);
-    ck_assert_int_eq(uva_metadata_get(block, "c", &value), ENOENT);
+    ck_assert_int_eq(uva_metadata_get(block, "a", &pair), 0);
+    ck_assert(same(pair.value, pair.value_size, "1", 0));
+    ck_assert_int_eq(uva_metadata_get(block, "b", &pair), 0);
+    ck_assert(same(pair.value, pair.value_size, "3", 0));
+    ck_assert_int_eq(uva_metadata_get(block, "", &pair), ENOENT);
+    ck_assert_int_eq(uva_metadata_get(block, "c", &pair), ENOENT);
 }
 END_TEST
 
@@ -211,7 +250,7 @@ START_TEST(md09_nothing_behind_the_last_byte_is_read)
     struct faulty_allocator faulty;
     struct uva_allocator table;
     static char pool[4096], room[64 * 1024];
-    struct uva_pair pairs[8];
+    struct uva_pair pairs[9];
 
     faulty_allocator_init(&faulty, 0);
     table = faulty_allocator_table(&faulty);
@@ -221,7 +260,7 @@ START_TEST(md09_nothing_behind_the_last_byte_is_read)
         char *block;
         srand(seed);
         count = fill_pairs(pairs, 8, pool);
-        ck_assert_int_eq(uva_metadata_encode(pairs, count, room, &size), 0);
+        ck_assert_int_eq(uva_metadata_encode(pairs, room, &size), 0);
         if (count == 0)
             continue;
         block = guard_page_copy(room, size);
@@ -246,7 +285,7 @@ START_TEST(md09_exactly_as_much_as_allowed_is_read)
 
     put(block, put(block, 0, 1), (int32_t)(most - 12));
     ck_assert_int_eq(uva_metadata_next(block, &at, &pair), 0);
-    ck_assert_uint_eq(pair.key.size, most - 12);
+    ck_assert_uint_eq(pair.key_size, most - 12);
     ck_assert_int_eq(uva_metadata_size(block, &size), 0);
     ck_assert_uint_eq(size, most);
     put(block, put(block, 0, 1), (int32_t)(most - 11));
@@ -261,34 +300,37 @@ END_TEST
 
 START_TEST(md12_what_int32_cannot_hold_is_refused)
 {
-    struct uva_pair pair = pair_of("key", "value");
+    struct uva_pair pair[] = {pair_of("key", "value"), pair_of("k", "v"), {0}};
     char block[64];
     size_t size = sizeof(block);
 
-    pair.value.size = (size_t)INT32_MAX + 1; /* not read */
+    pair[0].value_size = (size_t)INT32_MAX + 1; /* not read */
     memset(block, 7, sizeof(block));
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), EOVERFLOW);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), EOVERFLOW);
     ck_assert_uint_eq(size, sizeof(block));
     ck_assert_int_eq(block[0], 7);
-    pair = pair_of("key", "value");
-    pair.key.size = SIZE_MAX;
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), EOVERFLOW);
-    ck_assert_int_eq(uva_metadata_encode(&pair, SIZE_MAX, block, &size),
-                     EOVERFLOW);
+    pair[0] = pair_of("key", "value");
+    pair[0].key_size = SIZE_MAX;
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), EOVERFLOW);
+    pair[0].key_size = INT32_MAX - 26; /* and 27 bytes */
+    ck_assert_int_eq(uva_metadata_encode(pair, NULL, &size), EOVERFLOW);
+    pair[0].key_size = INT32_MAX - 27;
+    ck_assert_int_eq(uva_metadata_encode(pair, NULL, &size), EMSGSIZE);
+    ck_assert_uint_eq(size, INT32_MAX);
 }
 END_TEST
 
 START_TEST(a_buffer_too_small_is_told_the_size_and_left_alone)
 {
-    const struct uva_pair pair = pair_of("key1", "value1");
+    const struct uva_pair pair[] = {pair_of("key1", "value1"), {0}};
     char block[22];
     size_t size = 0;
 
     memset(block, 7, sizeof(block));
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, NULL, &size), EMSGSIZE);
+    ck_assert_int_eq(uva_metadata_encode(pair, NULL, &size), EMSGSIZE);
     ck_assert_uint_eq(size, 22);
     size = 21;
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), EMSGSIZE);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), EMSGSIZE);
     ck_assert_uint_eq(size, 22);
     ck_assert_int_eq(block[0], 7);
 }
@@ -296,7 +338,7 @@ END_TEST
 
 START_TEST(a_copy_without_memory_is_nothing)
 {
-    const struct uva_pair pair = pair_of("key1", "value1");
+    const struct uva_pair pair[] = {pair_of("key1", "value1"), {0}};
     struct faulty_allocator faulty;
     struct uva_allocator table;
     char block[22];
@@ -305,7 +347,7 @@ START_TEST(a_copy_without_memory_is_nothing)
 
     faulty_allocator_init(&faulty, 1);
     table = faulty_allocator_table(&faulty);
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     ck_assert_int_eq(uva__metadata_copy(&table, block, &copy), ENOMEM);
     ck_assert_ptr_null(copy.block);
     ck_assert_uint_eq(copy.size, 0);
@@ -317,13 +359,13 @@ END_TEST
 
 START_TEST(a_place_that_cannot_be_is_refused)
 {
-    const struct uva_pair pair = pair_of("key1", "value1");
+    const struct uva_pair pair[] = {pair_of("key1", "value1"), {0}};
     struct uva_metadata_at at = {.index = -1};
     struct uva_pair out;
     char block[22];
     size_t size = sizeof(block);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     ck_assert_int_eq(uva_metadata_next(block, &at, &out), EINVAL);
     at = (struct uva_metadata_at){.offset = SIZE_MAX};
     ck_assert_int_eq(uva_metadata_next(block, &at, &out), EMSGSIZE);
@@ -340,6 +382,7 @@ int main(void)
     tcase_add_test(rules, md01_md04_what_is_written_is_read_at_any_address);
     tcase_add_test(rules, md05_negative_numbers_are_refused_before_reading_on);
     tcase_add_test(rules, md06_keys_and_values_may_hold_anything);
+    tcase_add_test(rules, pairs_without_sizes_or_values_are_c_strings);
     tcase_add_test(rules, md08_order_and_duplicates_are_kept);
     tcase_add_test(rules, md09_what_is_too_much_is_not_touched);
     tcase_add_test(rules, md09_nothing_behind_the_last_byte_is_read);

@@ -214,10 +214,11 @@ END_TEST
 static const char *some_metadata(void)
 {
     static char block[32];
-    const struct uva_pair pair = {{"k", 1}, {"v\0w", 3}};
+    const struct uva_pair pair[] = {
+        {.key = "k", .value = "v\0w", .value_size = 3}, {0}};
     size_t size = sizeof(block);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     return block;
 }
 

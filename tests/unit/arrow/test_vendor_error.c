@@ -28,16 +28,16 @@ static void teardown(void)
 /* Checks the value of `key` in `block`; NULL: no such key. */
 static void value_is(const char *block, const char *key, const char *wanted)
 {
-    struct uva_bytes value;
-    const int code = uva_metadata_get(block, key, &value);
+    struct uva_pair pair;
+    const int code = uva_metadata_get(block, key, &pair);
 
     if (wanted == NULL) {
         ck_assert_int_eq(code, ENOENT);
         return;
     }
     ck_assert_int_eq(code, 0);
-    ck_assert_uint_eq(value.size, strlen(wanted));
-    ck_assert_mem_eq(value.data, wanted, value.size);
+    ck_assert_uint_eq(pair.value_size, strlen(wanted));
+    ck_assert_mem_eq(pair.value, wanted, pair.value_size);
 }
 
 static void error_is_written(const struct uva_error *error, const char *code,
@@ -127,14 +127,14 @@ END_TEST
 /* Returns the error read from these vendor pairs. */
 static struct uva_error read_of(const char *vendor, const char *code)
 {
-    struct uva_pair pairs[] = {
-        {uva_bytes_of("uvarrow.vendor"), uva_bytes_of(vendor)},
-        {uva_bytes_of("uvarrow.vendor_code"), uva_bytes_of(code)}};
+    struct uva_pair pairs[] = {{.key = "uvarrow.vendor", .value = vendor},
+                               {.key = "uvarrow.vendor_code", .value = code},
+                               {0}};
     struct uva_error error;
     size_t size = 256;
     char block[256];
 
-    ck_assert_int_eq(uva_metadata_encode(pairs, 2, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pairs, block, &size), 0);
     (void)uva_error_set(&error, EIO, "foreign");
     uva__vendor_error_from_metadata(block, &error);
     return error;
@@ -191,13 +191,13 @@ END_TEST
 
 START_TEST(a_vendor_without_a_code_is_read_too)
 {
-    const struct uva_pair pair = {uva_bytes_of("uvarrow.vendor"),
-                                  uva_bytes_of("hip")};
+    const struct uva_pair pair[] = {{.key = "uvarrow.vendor", .value = "hip"},
+                                    {0}};
     struct uva_error error = {0};
     char block[64];
     size_t size = sizeof(block);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     uva__vendor_error_from_metadata(block, &error);
     ck_assert_str_eq(error.vendor, "hip");
     ck_assert_int_eq(error.vendor_code, 0);

@@ -498,14 +498,14 @@ static size_t put_batch(struct uva__flatbuffer *flat)
     return uva__flatbuffer_end_table(flat);
 }
 
-static struct uva_bytes found; /* the value of the metadata */
+static struct uva_pair found; /* the value of the metadata */
 static char found_text[16];
 
 static int on_batch(void *ctx, struct uva_batch *batch)
 {
     (void)ctx;
     ck_assert_int_eq(uva_metadata_get(batch->metadata, "key", &found), 0);
-    memcpy(found_text, found.data, found.size);
+    memcpy(found_text, found.value, found.value_size);
     return 0;
 }
 

@@ -287,12 +287,12 @@ static const char *extension(const char *name)
 {
     static char blocks[2][128];
     static int next;
-    const struct uva_pair pair = {.key = uva_bytes_of("ARROW:extension:name"),
-                                  .value = uva_bytes_of(name)};
+    const struct uva_pair pair[] = {
+        {.key = "ARROW:extension:name", .value = name}, {0}};
     char *block = blocks[next ^= 1];
     size_t size = sizeof(blocks[0]);
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pair, block, &size), 0);
     return block;
 }
 

@@ -15,20 +15,18 @@
 static int status(enum uva__kind kind, int code, const char *message,
                   const char *sqlstate, const char *type)
 {
-    struct uva_pair pairs[3] = {{.key = uva_bytes_of("adbc.status"),
-                                 .value = uva_bytes_of("INTERNAL")}};
+    struct uva_pair pairs[4] = {{.key = "adbc.status", .value = "INTERNAL"}};
     char metadata[200];
     size_t size = sizeof(metadata), count = 1;
     struct uva_error error;
 
     if (sqlstate != NULL)
-        pairs[count++] = (struct uva_pair){.key = uva_bytes_of("adbc.sqlstate"),
-                                           .value = uva_bytes_of(sqlstate)};
+        pairs[count++] =
+            (struct uva_pair){.key = "adbc.sqlstate", .value = sqlstate};
     if (type != NULL)
         pairs[count++] = (struct uva_pair){
-            .key = uva_bytes_of("adbc.detail.duckdb:error_type"),
-            .value = uva_bytes_of(type)};
-    ck_assert_int_eq(uva_metadata_encode(pairs, count, metadata, &size), 0);
+            .key = "adbc.detail.duckdb:error_type", .value = type};
+    ck_assert_int_eq(uva_metadata_encode(pairs, metadata, &size), 0);
     (void)uva_error_set(&error, code, "%s", message);
     return uva__status_of(kind, &error, metadata);
 }
@@ -171,15 +169,15 @@ END_TEST
 START_TEST(without_a_connection_a_client_may_come_back)
 {
     const struct uva_pair pairs[] = {
-        {.key = uva_bytes_of("adbc.status"),
-         .value = uva_bytes_of("UNAUTHENTICATED")},
-        {.key = uva_bytes_of("adbc.sqlstate"), .value = uva_bytes_of("42000")},
-        {.key = uva_bytes_of("adbc.step"), .value = uva_bytes_of("connect")}};
+        {.key = "adbc.status", .value = "UNAUTHENTICATED"},
+        {.key = "adbc.sqlstate", .value = "42000"},
+        {.key = "adbc.step", .value = "connect"},
+        {0}};
     struct uva_error error;
     char metadata[200];
     size_t size = sizeof(metadata);
 
-    ck_assert_int_eq(uva_metadata_encode(pairs, 3, metadata, &size), 0);
+    ck_assert_int_eq(uva_metadata_encode(pairs, metadata, &size), 0);
     (void)uva_error_set(&error, EACCES, "x");
     for (int kind = UVA__KIND_OTHER; kind <= UVA__KIND_POSTGRESQL; kind++)
         ck_assert_int_eq(uva__status_of((enum uva__kind)kind, &error, metadata),
@@ -190,9 +188,8 @@ END_TEST
 /* A driver that is not there has no status. */
 START_TEST(what_will_fail_again_is_known)
 {
-    const struct uva_pair pairs[] = {
-        {.key = uva_bytes_of("adbc.step"), .value = uva_bytes_of("connect")},
-        {.key = uva_bytes_of("adbc.status"), .value = uva_bytes_of("IO")}};
+    const struct uva_pair pairs[] = {{.key = "adbc.step", .value = "connect"},
+                                     {.key = "adbc.status", .value = "IO"}};
     static const struct {
         enum uva__kind kind;
         const char *text;
@@ -215,10 +212,11 @@ START_TEST(what_will_fail_again_is_known)
     char metadata[200];
 
     for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
+        struct uva_pair some[3] = {{0}};
         size_t size = sizeof(metadata);
 
-        ck_assert_int_eq(
-            uva_metadata_encode(pairs, failures[i].pairs, metadata, &size), 0);
+        memcpy(some, pairs, failures[i].pairs * sizeof(*some));
+        ck_assert_int_eq(uva_metadata_encode(some, metadata, &size), 0);
         (void)uva_error_set(&error, EIO, "%s", failures[i].text);
         ck_assert_msg(
             uva__status_is_lasting(failures[i].kind, &error,
