@@ -7,7 +7,7 @@ struct uva_stream *database_query(struct uva_runtime *rt, const char *driver,
                                   const char *uri,
                                   const struct uva_adbc_query *query)
 {
-    const char *options[] = {"uri", uri, NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = uri}, {0}};
     struct uva_adbc_pool *pool;
     struct uva_stream *s;
     struct uva_error error;

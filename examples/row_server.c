@@ -321,7 +321,7 @@ static int listen_on(uv_loop_t *loop, int port)
 static int pool_open(const char *driver, const char *uri,
                      struct uva_error *error)
 {
-    const char *options[] = {"uri", uri, NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = uri}, {0}};
 
     return uva_adbc_pool_new(
         rt,

@@ -124,7 +124,8 @@ static void on_left(uv_tcp_t *client) /* so its query ends, too */
 int main(int argc, char **argv)
 {
     const struct listener clients = {sizeof(struct client), on_bytes, on_left};
-    const char *uri[] = {"uri", argc == 5 ? argv[2] : "", NULL};
+    const struct uva_pair uri[] = {
+        {.key = "uri", .value = argc == 5 ? argv[2] : ""}, {0}};
     struct uva_adbc_pool_options database = {.driver = argv[1], .options = uri};
     struct uva_error error;
     struct uva_runtime *rt;

@@ -8,27 +8,25 @@
 #include "uvarrow/adbc.h"
 #include "uvarrow/sources.h"
 
-/* Key, value, ..., NULL: all settings of one place, and the URI. */
+/* All settings of one place, the URI, and the end. */
 struct pairs {
-    const char *texts[2 * UVA__OPTIONS_SETTINGS + 3];
+    struct uva_pair all[UVA__OPTIONS_SETTINGS + 2];
 };
 
 static struct pairs pairs_of(const struct uva__options *options,
                              enum uva__setting_place place)
 {
-    struct pairs pairs = {{NULL}};
+    struct pairs pairs = {{{0}}};
     size_t count = 0;
 
-    if (place == UVA__SETTING_DATABASE && options->uri != NULL) {
-        pairs.texts[count++] = "uri";
-        pairs.texts[count++] = options->uri;
-    }
-    for (size_t i = 0; i < options->n_settings; i++) {
-        if (options->settings[i].place != place)
-            continue;
-        pairs.texts[count++] = options->settings[i].key;
-        pairs.texts[count++] = options->settings[i].value;
-    }
+    if (place == UVA__SETTING_DATABASE && options->uri != NULL)
+        pairs.all[count++] =
+            (struct uva_pair){.key = "uri", .value = options->uri};
+    for (size_t i = 0; i < options->n_settings; i++)
+        if (options->settings[i].place == place)
+            pairs.all[count++] =
+                (struct uva_pair){.key = options->settings[i].key,
+                                  .value = options->settings[i].value};
     return pairs;
 }
 
@@ -39,7 +37,7 @@ struct uva_stream *uva__connect(struct uva_runtime *runtime,
                        connection = pairs_of(options, UVA__SETTING_CONNECTION),
                        statement = pairs_of(options, UVA__SETTING_STATEMENT);
     struct uva_adbc_query query = {.sql = options->sql,
-                                   .options = statement.texts,
+                                   .options = statement.all,
                                    .batch_bytes = options->batch_bytes};
     struct ArrowArrayStream params = {0};
     struct uva_adbc_pool *pool;
@@ -50,8 +48,8 @@ struct uva_stream *uva__connect(struct uva_runtime *runtime,
                           &(struct uva_adbc_pool_options){
                               .driver = options->driver,
                               .entrypoint = options->entrypoint,
-                              .options = database.texts,
-                              .connection_options = connection.texts,
+                              .options = database.all,
+                              .connection_options = connection.all,
                               .connections = 1},
                           &pool, &error) != 0)
         return uva_stream_from_error(runtime, &error);

@@ -7,12 +7,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool uva__pairs_are_whole(const char *const *pairs)
+static size_t text_size(const char *text, size_t size)
 {
-    for (; pairs != NULL && pairs[0] != NULL; pairs += 2)
-        if (pairs[1] == NULL)
+    return size > 0 || text == NULL ? size : strlen(text);
+}
+
+bool uva__pairs_are_texts(const struct uva_pair *given)
+{
+    for (; given != NULL && given->key != NULL; given++)
+        if (memchr(given->key, '\0', given->key_size) != NULL ||
+            (given->value_size > 0 &&
+             memchr(given->value, '\0', given->value_size) != NULL))
             return false;
     return true;
+}
+
+/* Adds a C string to the block that is filled in at `to`. */
+static char *text_put(char *to, const char *text, size_t size)
+{
+    if (size > 0)
+        memcpy(to, text, size);
+    to[size] = '\0';
+    return to + size + 1;
+}
+
+char **uva__pairs_read(const struct uva_pair *given)
+{
+    static const struct uva_pair none = {0};
+    const struct uva_pair *const first = given != NULL ? given : &none;
+    size_t count = 0, size = 0;
+    char **copy, *text;
+
+    for (const struct uva_pair *p = first; p->key != NULL; p++, count += 2)
+        size += text_size(p->key, p->key_size) +
+                text_size(p->value, p->value_size) + 2;
+    copy = malloc((count + 1) * sizeof(*copy) + size);
+    if (copy == NULL)
+        return NULL;
+    text = (char *)&copy[count + 1];
+    for (size_t i = 0; i < count; i += 2) {
+        const struct uva_pair *const p = &first[i / 2];
+
+        copy[i] = text;
+        copy[i + 1] = text_put(text, p->key, text_size(p->key, p->key_size));
+        text =
+            text_put(copy[i + 1], p->value, text_size(p->value, p->value_size));
+    }
+    copy[count] = NULL;
+    return copy;
 }
 
 char **uva__pairs_copy(const char *const *pairs)

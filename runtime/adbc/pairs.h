@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of drivers: key, value, key, value, ..., NULL. */
+/* Options of drivers, of a program or kept: key, value, key, value, ...,
+ * NULL. */
 #ifndef UVA_ADBC_PAIRS_H
 #define UVA_ADBC_PAIRS_H
 
 #include "adbc/failure.h"
+#include "uvarrow/base.h"
 
-/* Whether each key has a value. */
-bool uva__pairs_are_whole(const char *const *pairs);
+/* Whether no key or value has a NUL, as drivers take C strings. `given` may be
+ * NULL, as below. */
+bool uva__pairs_are_texts(const struct uva_pair *given);
 
-/* Copies them, with the texts, into one block, which the caller frees. NULL
- * without memory. `pairs` NULL: gives no pairs. */
+/* Copies the options of a program, with the texts, into one block, which the
+ * caller frees. NULL without memory. */
+char **uva__pairs_read(const struct uva_pair *given);
+
+/* Copies texts that are kept in the same way. NULL: gives no texts. */
 char **uva__pairs_copy(const char *const *pairs);
 
 /* Copies the first `size` characters of a text, which the caller frees. NULL

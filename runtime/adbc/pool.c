@@ -222,9 +222,9 @@ static const char *pool_fault(const struct uva_adbc_pool_options *o)
         return "connections, stuck_connections, idle_ms, max_age_ms, "
                "connect_ms, lock_ms, wait_ms and batch_bytes must not be "
                "negative";
-    if (!uva__pairs_are_whole(o->options) ||
-        !uva__pairs_are_whole(o->connection_options))
-        return "options, connection_options: a key has no value";
+    if (!uva__pairs_are_texts(o->options) ||
+        !uva__pairs_are_texts(o->connection_options))
+        return "options, connection_options: a key or value has a NUL";
     return NULL;
 }
 
@@ -289,8 +289,8 @@ static int pool_fill(struct uva_adbc_pool *pool,
                      const struct uva_adbc_pool_options *o,
                      struct uva_error *error)
 {
-    pool->options = uva__pairs_copy(o->options);
-    pool->connection_options = uva__pairs_copy(o->connection_options);
+    pool->options = uva__pairs_read(o->options);
+    pool->connection_options = uva__pairs_read(o->connection_options);
     if (pool->options != NULL)
         pool->driver_name = pool_driver(pool, o);
     if (o->entrypoint != NULL)

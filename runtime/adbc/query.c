@@ -584,8 +584,8 @@ static const char *query_fault(struct uva_adbc_pool *pool,
                    "filling it in";
     if ((query->sql == NULL) == (query->ingest_table == NULL))
         return "give either sql or ingest_table";
-    if (!uva__pairs_are_whole(query->options))
-        return "options: a key has no value";
+    if (!uva__pairs_are_texts(query->options))
+        return "options: a key or value has a NUL";
     if (query->busy_ms < 0 || query->batch_bytes < 0)
         return "busy_ms and batch_bytes must not be negative";
     refusal = sql_refusal(pool, query->sql);
@@ -613,7 +613,7 @@ static struct query *query_new(struct uva_adbc_pool *pool,
                          ? query->batch_bytes
                          : uva__handle(pool)->batch_bytes(pool);
     q->by_name = query->by_name;
-    q->options = uva__pairs_copy(query->options);
+    q->options = uva__pairs_read(query->options);
     if (query->sql != NULL)
         q->sql = uva__pairs_text(query->sql, strlen(query->sql));
     else

@@ -396,8 +396,8 @@ static const char *session_fault(const struct uva_adbc_pool *pool,
         if (o->reserved[i] != NULL)
             return "reserved members must be NULL; clear the struct before "
                    "filling it in";
-    if (!uva__pairs_are_whole(o->options))
-        return "options: a key has no value";
+    if (!uva__pairs_are_texts(o->options))
+        return "options: a key or value has a NUL";
     if (uva__handle(pool)->is_read_only(pool))
         return "a pool that only reads has no sessions";
     return uva__handle(pool)->is_session ? "a session has no sessions" : NULL;
@@ -421,7 +421,7 @@ int uva_adbc_pool_session(struct uva_adbc_pool *pool,
         return uva_error_set(error, EINVAL, "uva_adbc_session: %s", fault);
     s = calloc(1, sizeof(*s));
     if (s != NULL)
-        s->options = uva__pairs_copy(o->options);
+        s->options = uva__pairs_read(o->options);
     if (s == NULL || s->options == NULL)
         (void)uva_error_set(error, code, "no memory for a session");
     else

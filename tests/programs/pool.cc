@@ -38,8 +38,8 @@ static result result_of(uva::stream s)
 
 static void what_is_asked_is_given(uva_runtime *rt)
 {
-    static const char *const options[] = {
-        "uri", "file:cpp?mode=memory&cache=shared", nullptr};
+    static const uva_pair options[] = {
+        {"uri", "file:cpp?mode=memory&cache=shared", 0, 0}, {}};
     uva::adbc_pool pool;
     const int code =
         pool.open(rt, uva::options<uva_adbc_pool_options>()
@@ -75,8 +75,8 @@ static void what_is_asked_is_given(uva_runtime *rt)
 
 static void a_session_commits_and_rolls_back(uva_runtime *rt)
 {
-    static const char *const options[] = {
-        "uri", "file:session?mode=memory&cache=shared", nullptr};
+    static const uva_pair options[] = {
+        {"uri", "file:session?mode=memory&cache=shared", 0, 0}, {}};
     uva::adbc_pool pool, session;
     int code =
         pool.open(rt, uva::options<uva_adbc_pool_options>()

@@ -13,29 +13,29 @@
 static int list_add(struct uva__database_list *list, const char *key,
                     size_t key_size, const char *value, struct uva_error *error)
 {
-    char **place = &list->texts[2 * list->count];
+    struct uva_pair *place = &list->pairs[list->count];
 
     if (list->count == UVA__DATABASE_OPTIONS)
         return uva_error_set(error, EINVAL, "more than %d options",
                              UVA__DATABASE_OPTIONS);
-    place[0] = strndup(key, key_size);
-    place[1] = strdup(value);
+    place->key = strndup(key, key_size);
+    place->value = strdup(value);
     list->count++;
-    if (place[0] == NULL || place[1] == NULL)
+    if (place->key == NULL || place->value == NULL)
         return uva_error_set(error, ENOMEM, "out of memory");
     return 0;
 }
 
-/* Returns the place of an option: key and value. NULL: it is not set. */
-static char **list_find(struct uva__database_list *list, const char *key,
-                        size_t key_size)
+/* Returns the place of an option. NULL: it is not set. */
+static struct uva_pair *list_find(struct uva__database_list *list,
+                                  const char *key, size_t key_size)
 {
     size_t i;
 
     for (i = 0; i < list->count; i++)
-        if (strncmp(list->texts[2 * i], key, key_size) == 0 &&
-            list->texts[2 * i][key_size] == '\0')
-            return &list->texts[2 * i];
+        if (strncmp(list->pairs[i].key, key, key_size) == 0 &&
+            list->pairs[i].key[key_size] == '\0')
+            return &list->pairs[i];
     return NULL;
 }
 
@@ -85,19 +85,21 @@ static bool is_for(const struct uva__database *database, enum uva__kind kind)
 static int list_set(struct uva__database_list *list, const char *key,
                     const char *value, struct uva_error *error)
 {
-    char **place = list_find(list, key, strlen(key)), *copy;
+    struct uva_pair *place = list_find(list, key, strlen(key));
+    char *copy;
 
     if (place == NULL)
         return list_add(list, key, strlen(key), value, error);
     copy = strdup(value);
     if (copy == NULL)
         return uva_error_set(error, ENOMEM, "out of memory");
-    free(place[1]);
-    place[1] = copy;
+    free((char *)(uintptr_t)place->value);
+    place->value = copy;
     return 0;
 }
 
-static char **option_find(struct uva__database *database, const char *key)
+static struct uva_pair *option_find(struct uva__database *database,
+                                    const char *key)
 {
     return list_find(&database->options, key, strlen(key));
 }
@@ -254,7 +256,7 @@ static void name_split(struct uva__database *database, const char *driver)
 static int name_find(struct uva__database *database, const char **key,
                      struct uva_error *error)
 {
-    char **option = option_find(database, "uri");
+    struct uva_pair *option = option_find(database, "uri");
 
     *key = "uri";
     if (is_for(database, UVA__KIND_DUCKDB) && option == NULL) {
@@ -266,8 +268,8 @@ static int name_find(struct uva__database *database, const char **key,
     if (database->name != NULL)
         return uva_error_set(error, EINVAL,
                              "'%s' is a database, and so is --option %s=%s",
-                             database->name, *key, option[1]);
-    database->own_name = strdup(option[1]);
+                             database->name, *key, option->value);
+    database->own_name = strdup(option->value);
     database->name = database->own_name;
     return database->name != NULL
                ? 0
@@ -282,8 +284,8 @@ static int plain_make(struct uva__database *database, struct uva_error *error)
     size_t i;
 
     for (i = 0; i < all->count && code == 0; i++)
-        code = list_set(&database->plain, all->texts[2 * i],
-                        all->texts[2 * i + 1], error);
+        code = list_set(&database->plain, all->pairs[i].key,
+                        all->pairs[i].value, error);
     return code == 0 ? list_set(&database->plain, "adbc.postgresql.use_copy",
                                 "false", error)
                      : code;
@@ -338,8 +340,8 @@ bool uva__database_must_ask(const struct uva__database *database)
 /* "any:flights.db" names the driver, as "any://host" does, which keeps it. */
 static int driver_split(struct uva__database *database, struct uva_error *error)
 {
-    char **option = option_find(database, "uri");
-    const char *uri = option != NULL ? option[1] : database->name;
+    struct uva_pair *option = option_find(database, "uri");
+    const char *uri = option != NULL ? option->value : database->name;
     const size_t size = uri != NULL ? strcspn(uri, ":") : 0;
 
     if (database->driver != NULL)
@@ -386,9 +388,8 @@ int uva__database_pool_again(const struct uva__database *database,
         &(struct uva_adbc_pool_options){
             .driver = database->driver,
             .entrypoint = database->entrypoint,
-            .options = (const char *const *)database->options.texts,
-            .connection_options =
-                (const char *const *)database->connections.texts,
+            .options = database->options.pairs,
+            .connection_options = database->connections.pairs,
             .connections = (int32_t)limits->queries,
             .stuck_connections = (int32_t)limits->stuck,
             .lock_ms = (int32_t)limits->lock_ms,
@@ -475,7 +476,7 @@ int uva__database_check(const struct uva__database *database, const char *sql,
     return status;
 }
 
-const char *const *
+const struct uva_pair *
 uva__database_query_options(const struct uva__database *database,
                             const char *sql)
 {
@@ -483,16 +484,17 @@ uva__database_query_options(const struct uva__database *database,
         uva__database_kind(database) == UVA__KIND_POSTGRESQL &&
         uva__reading_needs_plain(sql);
 
-    return (const char *const *)(is_plain ? database->plain.texts
-                                          : database->statements.texts);
+    return is_plain ? database->plain.pairs : database->statements.pairs;
 }
 
 static void list_fini(struct uva__database_list *list)
 {
     size_t i;
 
-    for (i = 0; i < 2 * list->count; i++)
-        free(list->texts[i]);
+    for (i = 0; i < list->count; i++) {
+        free((char *)(uintptr_t)list->pairs[i].key);
+        free((char *)(uintptr_t)list->pairs[i].value);
+    }
 }
 
 void uva__database_fini(struct uva__database *database)

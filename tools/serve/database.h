@@ -14,10 +14,10 @@
 /* Most options of one object. */
 #define UVA__DATABASE_OPTIONS 32
 
-/* A list of key, value, ..., NULL. */
+/* A list of options that ends with {0}, and owns its texts. */
 struct uva__database_list {
-    char *texts[2 * UVA__DATABASE_OPTIONS + 1]; /* owns */
-    size_t count;                               /* of options */
+    struct uva_pair pairs[UVA__DATABASE_OPTIONS + 1];
+    size_t count; /* of options */
 };
 
 /* The configuration. */
@@ -99,7 +99,7 @@ int uva__database_check(const struct uva__database *database, const char *sql,
 
 /* Returns the options of the statement of a query: key, value, ..., NULL, which
  * the database owns. */
-const char *const *
+const struct uva_pair *
 uva__database_query_options(const struct uva__database *database,
                             const char *sql);
 

@@ -12,26 +12,30 @@ typedef struct {
     unsigned forks; /* fork_number() when it was made */
 } Pool;
 
-/* Fills in `out` with the texts of a list and a NULL. The texts are borrowed
- * from the list. Gives the memory, to be freed; NULL with an exception. */
-static const char **texts_of(PyObject *list, const char *name)
+/* Gives the pairs of a list of keys and values, to be freed, which borrow from
+ * it; NULL with an exception. */
+static struct uva_pair *pairs_of(PyObject *list, const char *name)
 {
     const Py_ssize_t n = PyList_Size(list);
-    const char **texts = n < 0 ? NULL : calloc((size_t)n + 1, sizeof(*texts));
+    struct uva_pair *pairs =
+        n < 0 ? NULL : calloc((size_t)n / 2 + 1, sizeof(*pairs));
 
-    if (texts == NULL) {
+    if (pairs == NULL) {
         if (n >= 0)
             PyErr_NoMemory();
         return NULL;
     }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        texts[i] = checked_text(PyList_GetItem(list, i), name);
-        if (texts[i] == NULL) {
-            free(texts);
+    for (Py_ssize_t i = 0; i + 1 < n; i += 2) {
+        pairs[i / 2].key = checked_text(PyList_GetItem(list, i), name);
+        if (pairs[i / 2].key != NULL)
+            pairs[i / 2].value =
+                checked_text(PyList_GetItem(list, i + 1), name);
+        if (pairs[i / 2].value == NULL) {
+            free(pairs);
             return NULL;
         }
     }
-    return texts;
+    return pairs;
 }
 
 static int pool_make(Pool *self, PyObject *args)
@@ -39,7 +43,7 @@ static int pool_make(Pool *self, PyObject *args)
     struct uva_adbc_pool_options options = {0};
     PyObject *host, *of_database, *of_connection;
     struct uva_error error = {0};
-    const char **texts = NULL, **more = NULL;
+    struct uva_pair *pairs = NULL, *more = NULL;
     long long wait_ms, batch_bytes;
     int code = -1, keeps_session;
 
@@ -55,17 +59,17 @@ static int pool_make(Pool *self, PyObject *args)
     options.wait_ms = wait_ms;
     options.batch_bytes = batch_bytes;
     options.keeps_session = keeps_session != 0;
-    texts = texts_of(of_database, "options");
-    more = texts == NULL ? NULL : texts_of(of_connection, "connection_options");
+    pairs = pairs_of(of_database, "options");
+    more = pairs == NULL ? NULL : pairs_of(of_connection, "connection_options");
     if (more != NULL) {
-        options.options = texts;
+        options.options = pairs;
         options.connection_options = more;
         code = uva_adbc_pool_new(((Host *)host)->runtime, &options, &self->pool,
                                  &error);
         if (code != 0)
             (void)core_raise(code, error.message, NULL);
     }
-    free(texts);
+    free(pairs);
     free(more);
     return code;
 }
@@ -129,23 +133,23 @@ static PyObject *pool_session(PyObject *object, PyObject *args)
     struct uva_adbc_session options = {0};
     struct uva_error error = {0};
     PyObject *list;
-    const char **texts;
+    struct uva_pair *pairs;
     Pool *made;
     int autocommit, code;
 
     if (!PyArg_ParseTuple(args, "pO!", &autocommit, &PyList_Type, &list))
         return NULL;
     made = (Pool *)core_alloc(pool_type);
-    texts = made != NULL ? texts_of(list, "options") : NULL;
-    if (texts == NULL) {
+    pairs = made != NULL ? pairs_of(list, "options") : NULL;
+    if (pairs == NULL) {
         Py_XDECREF((PyObject *)made);
         return NULL;
     }
     options.autocommit = autocommit != 0;
-    options.options = texts;
+    options.options = pairs;
     made->forks = self->forks;
     code = uva_adbc_pool_session(self->pool, &options, &made->pool, &error);
-    free(texts);
+    free(pairs);
     if (code == 0)
         return (PyObject *)made;
     Py_DECREF((PyObject *)made);
@@ -181,7 +185,7 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
     struct given parameters = {0};
     struct uva_stream *stream = NULL;
     PyObject *owner, *pool, *rows, *options;
-    const char **texts;
+    struct uva_pair *pairs;
     int update, by_name;
     long long bytes, busy_ms, batch_bytes;
     Pool *self;
@@ -200,10 +204,10 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
     *host = (Host *)owner;
     if (!host_check(*host) || (*tap = tap_new(*host)) == NULL)
         return NULL;
-    texts = texts_of(options, "options");
-    if (texts == NULL)
+    pairs = pairs_of(options, "options");
+    if (pairs == NULL)
         return NULL;
-    query.options = texts;
+    query.options = pairs;
     if (self->pool == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "uvarrow: the pool is closed");
     } else if (rows == Py_None) {
@@ -217,7 +221,7 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
         query.parameters = &parameters.plain;
         stream = uva_stream_from_query(self->pool, &query);
     }
-    free(texts);
+    free(pairs);
     return stream;
 }
 

@@ -76,7 +76,8 @@ static void end_server(void)
 static void set_up(void)
 {
     static char uri[60];
-    static const char *const options[] = {"uri", uri, NULL};
+    static const struct uva_pair options[] = {{.key = "uri", .value = uri},
+                                              {0}};
     char path[100];
     int port = 0;
     FILE *file;

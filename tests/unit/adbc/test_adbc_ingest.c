@@ -114,17 +114,18 @@ static void is_well(long connected)
 
 /* ---- a transaction ------------------------------------------------------ */
 
-static const char *const no_commit[] = {"adbc.connection.autocommit", "false",
-                                        NULL};
-static const char *const commits[] = {"adbc.connection.autocommit", "true",
-                                      NULL};
+static const struct uva_pair no_commit[] = {
+    {.key = "adbc.connection.autocommit", .value = "false"}, {0}};
+static const struct uva_pair commits[] = {
+    {.key = "adbc.connection.autocommit", .value = "true"}, {0}};
 
-static const char *const reads[] = {"adbc.connection.readonly", "true", NULL};
+static const struct uva_pair reads[] = {
+    {.key = "adbc.connection.readonly", .value = "true"}, {0}};
 
 static const struct {
     const char *sql; /* NULL: ingest */
     int rows;        /* in as many batches */
-    const char *const *connection;
+    const struct uva_pair *connection;
     bool has_none; /* the driver has no transactions */
     const char *steps;
 } transactions[] = {

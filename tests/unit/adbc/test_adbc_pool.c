@@ -400,8 +400,10 @@ START_TEST(a_connection_is_cancelled_where_a_statement_cannot_be)
 }
 END_TEST
 
-static const char *const good[] = {"a", "b", "c", "d", NULL};
-static const char *const refused[] = {"a", "b", "refused", "x", NULL};
+static const struct uva_pair good[] = {
+    {.key = "a", .value = "b"}, {.key = "c", .value = "d"}, {0}};
+static const struct uva_pair refused[] = {
+    {.key = "a", .value = "b"}, {.key = "refused", .value = "x"}, {0}};
 
 START_TEST(options_are_set)
 {
@@ -432,10 +434,14 @@ START_TEST(an_option_that_is_refused_is_named)
 }
 END_TEST
 
-static const char *const read_only[] = {"a", "b", "adbc.connection.readonly",
-                                        "true", NULL};
-static const char *const read_write[] = {"adbc.connection.readonly", "false",
-                                         "a", "b", NULL};
+static const struct uva_pair read_only[] = {
+    {.key = "a", .value = "b"},
+    {.key = "adbc.connection.readonly", .value = "true"},
+    {0}};
+static const struct uva_pair read_write[] = {
+    {.key = "adbc.connection.readonly", .value = "false"},
+    {.key = "a", .value = "b"},
+    {0}};
 
 /* A driver of a database without a statement for that gets the option. */
 START_TEST(a_query_that_only_reads_needs_a_driver_that_can)
@@ -451,7 +457,7 @@ START_TEST(a_query_that_only_reads_needs_a_driver_that_can)
     ck_assert_int_eq(atomic_load(&fake_driver.restricted), _i == 1 ? 0 : 2);
     uva_adbc_pool_release(pool);
     fake_driver.is_bare = true;
-    o.connection_options = &read_only[2];
+    o.connection_options = &read_only[1];
     make(&o);
     play("rows 1");
     recording_ended(&got[0], UVA_END_FAILED, ENOTSUP,
@@ -463,9 +469,13 @@ END_TEST
  * order; an option that is never taken is named. */
 START_TEST(options_of_a_connection_are_set_when_the_driver_takes_them)
 {
-    static const char *const options[][7] = {
-        {"late", "1", "early", "1", "late", "2", NULL},
-        {"late", "1", "refused", "1", "early", "1", NULL}};
+    static const struct uva_pair options[][4] = {
+        {{.key = "late", .value = "1"},
+         {.key = "early", .value = "1"},
+         {.key = "late", .value = "2"}},
+        {{.key = "late", .value = "1"},
+         {.key = "refused", .value = "1"},
+         {.key = "early", .value = "1"}}};
     struct uva_adbc_pool_options o = plain;
 
     o.connection_options = options[_i];
@@ -482,8 +492,10 @@ END_TEST
 /* A read of the catalog has begun a transaction, too. */
 START_TEST(a_connection_without_autocommit_is_not_kept)
 {
-    static const char *const manual[] = {ADBC_CONNECTION_OPTION_AUTOCOMMIT,
-                                         ADBC_OPTION_VALUE_DISABLED, NULL};
+    static const struct uva_pair manual[] = {
+        {.key = ADBC_CONNECTION_OPTION_AUTOCOMMIT,
+         .value = ADBC_OPTION_VALUE_DISABLED},
+        {0}};
 
     make(&(struct uva_adbc_pool_options){.driver = FAKE,
                                          .connection_options = manual});
@@ -500,7 +512,8 @@ END_TEST
 
 START_TEST(no_driver_is_an_error_of_the_query)
 {
-    static const char *const uri[] = {"uri", "nosuch:db", NULL};
+    static const struct uva_pair uri[] = {{.key = "uri", .value = "nosuch:db"},
+                                          {0}};
 
     make(&(struct uva_adbc_pool_options){.options = uri});
     play("rows 1");
@@ -529,7 +542,7 @@ static struct ArrowArrayStream rows_of_fake(struct fake_query *q)
 
 START_TEST(a_driver_may_have_few_functions)
 {
-    static const char *const some[] = {"a", "b", NULL};
+    static const struct uva_pair some[] = {{.key = "a", .value = "b"}, {0}};
     struct uva_adbc_pool_options o = plain;
     struct ArrowArrayStream rows;
     struct fake_query q;
@@ -1081,11 +1094,12 @@ END_TEST
 
 START_TEST(a_pool_either_only_reads_or_not)
 {
-    static const char *const maybe[] = {"adbc.connection.readonly", "maybe",
-                                        NULL};
-    static const char *const twice[] = {"adbc.connection.readonly", "true",
-                                        "adbc.connection.readonly", "true",
-                                        NULL};
+    static const struct uva_pair maybe[] = {
+        {.key = "adbc.connection.readonly", .value = "maybe"}, {0}};
+    static const struct uva_pair twice[] = {
+        {.key = "adbc.connection.readonly", .value = "true"},
+        {.key = "adbc.connection.readonly", .value = "true"},
+        {0}};
     struct uva_adbc_pool_options o = plain;
 
     o.connection_options = _i == 0 ? maybe : twice;
@@ -1111,8 +1125,12 @@ END_TEST
 
 START_TEST(what_is_invalid_is_refused)
 {
-    static const char *const odd[] = {"a", "b", "c", NULL};
-    static const char *const path[] = {"uri", "plain", NULL};
+    static const struct uva_pair odd[] = {
+        {.key = "a", .value = "b"},
+        {.key = "c", .value = "d\0e", .value_size = 3},
+        {0}};
+    static const struct uva_pair path[] = {{.key = "uri", .value = "plain"},
+                                           {0}};
     struct uva_adbc_pool_options o = plain;
     struct fake_query q;
     struct ArrowArrayStream rows = rows_of_fake(&q), empty = {0};
@@ -1121,9 +1139,9 @@ START_TEST(what_is_invalid_is_refused)
     pool_refuses(NULL, "neither a driver");
     pool_refuses(&(struct uva_adbc_pool_options){.options = path},
                  "neither a driver");
-    pool_refuses(&(struct uva_adbc_pool_options){.options = odd}, "no value");
+    pool_refuses(&(struct uva_adbc_pool_options){.options = odd}, "has a NUL");
     pool_refuses(&(struct uva_adbc_pool_options){.connection_options = odd},
-                 "no value");
+                 "has a NUL");
     o.reserved[3] = &f;
     pool_refuses(&o, "reserved");
     ck_assert_int_eq(uva_adbc_pool_new(NULL, &plain, &pool, NULL), EINVAL);
@@ -1143,7 +1161,7 @@ START_TEST(what_is_invalid_is_refused)
     query_refuses(&(struct uva_adbc_query){.sql = "a", .parameters = &empty},
                   "released");
     query_refuses(&(struct uva_adbc_query){.sql = "a", .options = odd},
-                  "no value");
+                  "has a NUL");
     query_refuses(&(struct uva_adbc_query){.sql = "a", .by_name = true},
                   "by_name needs");
     query_refuses(&(struct uva_adbc_query){.ingest_table = "a",

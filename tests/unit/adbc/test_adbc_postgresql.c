@@ -91,7 +91,7 @@ static void end_server(void)
 
 static void set_up(void)
 {
-    const char *options[] = {"uri", uri, NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = uri}, {0}};
 
     fixture_open(&f, 0);
     ck_assert_int_eq(uva_adbc_pool_new(
@@ -275,8 +275,8 @@ static void try_to_write(const struct uva_adbc_query *query)
 /* The driver executes each of these in another way. */
 static void try_each_way_to_write(const char *sql)
 {
-    static const char *const simple[] = {"adbc.postgresql.use_copy", "false",
-                                         NULL};
+    static const struct uva_pair simple[] = {
+        {.key = "adbc.postgresql.use_copy", .value = "false"}, {0}};
 
     try_to_write(&(struct uva_adbc_query){.sql = sql});
     try_to_write(&(struct uva_adbc_query){.sql = sql, .update = true});
@@ -286,9 +286,9 @@ static void try_each_way_to_write(const char *sql)
 /* The whole pool has one connection, of a superuser. */
 START_TEST(a_pool_that_only_reads_cannot_be_talked_out_of_it)
 {
-    const char *options[] = {"uri", uri, NULL};
-    static const char *const read_only[] = {ADBC_CONNECTION_OPTION_READ_ONLY,
-                                            "true", NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = uri}, {0}};
+    static const struct uva_pair read_only[] = {
+        {.key = ADBC_CONNECTION_OPTION_READ_ONLY, .value = "true"}, {0}};
     struct uva_adbc_pool *plain = pool;
 
     ask("CREATE TABLE only_read AS SELECT 1 AS n");
@@ -322,9 +322,9 @@ END_TEST
 /* The transaction of the next query cannot begin. */
 START_TEST(a_lost_connection_fails_no_query_that_only_reads)
 {
-    const char *options[] = {"uri", uri, NULL};
-    static const char *const read_only[] = {ADBC_CONNECTION_OPTION_READ_ONLY,
-                                            "true", NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = uri}, {0}};
+    static const struct uva_pair read_only[] = {
+        {.key = ADBC_CONNECTION_OPTION_READ_ONLY, .value = "true"}, {0}};
     struct uva_adbc_pool *plain = pool, *reads;
 
     ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,
@@ -507,7 +507,7 @@ static int listener_open(char *out, size_t size)
 START_TEST(a_server_that_does_not_answer_takes_no_place_for_good)
 {
     char silent[100];
-    const char *options[] = {"uri", silent, NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = silent}, {0}};
     const int fd = listener_open(silent, sizeof(silent));
 
     uva_adbc_pool_release(pool);
@@ -545,7 +545,7 @@ static void signal_server(const char *name)
 
 static void make_impatient(void)
 {
-    const char *options[] = {"uri", uri, NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = uri}, {0}};
 
     ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,
                                        &(struct uva_adbc_pool_options){

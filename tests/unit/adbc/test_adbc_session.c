@@ -379,8 +379,8 @@ START_TEST(rows_are_part_of_the_transaction_of_a_session)
 }
 END_TEST
 
-static const char *const isolation[] = {"adbc.connection.isolation", "strict",
-                                        NULL};
+static const struct uva_pair isolation[] = {
+    {.key = "adbc.connection.isolation", .value = "strict"}, {0}};
 
 START_TEST(a_connection_with_options_of_a_session_is_closed)
 {
@@ -393,8 +393,8 @@ END_TEST
 
 START_TEST(a_pool_that_does_not_commit_gets_its_connection_as_it_was)
 {
-    static const char *const off[] = {"adbc.connection.autocommit", "false",
-                                      NULL};
+    static const struct uva_pair off[] = {
+        {.key = "adbc.connection.autocommit", .value = "false"}, {0}};
 
     uva_adbc_pool_release(pool);
     make_pool(&(struct uva_adbc_pool_options){.driver = FAKE,
@@ -683,7 +683,8 @@ END_TEST
 
 START_TEST(what_is_invalid_is_refused)
 {
-    static const char *const odd[] = {"key", NULL};
+    static const struct uva_pair odd[] = {
+        {.key = "k\0y", .value = "x", .key_size = 3}, {0}};
     struct uva_adbc_pool *none = NULL;
     struct uva_adbc_session reserved = {.reserved = {&f}};
 
@@ -705,8 +706,8 @@ END_TEST
 
 START_TEST(a_pool_that_only_reads_has_no_sessions)
 {
-    static const char *const reads[] = {"adbc.connection.readonly", "true",
-                                        NULL};
+    static const struct uva_pair reads[] = {
+        {.key = "adbc.connection.readonly", .value = "true"}, {0}};
     struct uva_adbc_pool *none = NULL;
 
     uva_adbc_pool_release(pool);
@@ -718,7 +719,8 @@ END_TEST
 
 START_TEST(an_option_of_a_session_may_be_refused)
 {
-    static const char *const refused[] = {"refused", "x", NULL};
+    static const struct uva_pair refused[] = {{.key = "refused", .value = "x"},
+                                              {0}};
 
     make_session(&(struct uva_adbc_session){.options = refused});
     ck_assert_int_eq(play(ask(session, "rows 1")), ENOTSUP);

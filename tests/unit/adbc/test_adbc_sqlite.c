@@ -27,7 +27,7 @@ static char file[] = "/tmp/uva_sqlite_XXXXXX";
 
 static void set_up(void)
 {
-    const char *options[] = {"uri", file, NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = file}, {0}};
     struct uva_error error;
     int fd;
 
@@ -142,7 +142,7 @@ static bool has_first(void *ctx)
 
 START_TEST(a_lock_is_waited_for_as_the_pool_has_it)
 {
-    const char *options[] = {"uri", file, NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = file}, {0}};
 
     ck_assert_int_eq(ask("CREATE TABLE t AS SELECT 1 AS i", NULL), 0);
     uva_adbc_pool_release(pool);
@@ -230,7 +230,7 @@ END_TEST
 START_TEST(memory_is_one_database_of_a_pool)
 {
     static const char *const names[] = {":memory:", "file::memory:"};
-    const char *options[] = {"uri", names[_i], NULL};
+    const struct uva_pair options[] = {{.key = "uri", .value = names[_i]}, {0}};
     struct uva_adbc_pool *file_pool = pool;
 
     ck_assert_int_eq(
@@ -285,9 +285,11 @@ END_TEST
 /* The driver takes autocommit of an open connection only. */
 START_TEST(a_pool_without_autocommit_executes_queries)
 {
-    static const char *const manual[] = {ADBC_CONNECTION_OPTION_AUTOCOMMIT,
-                                         ADBC_OPTION_VALUE_DISABLED, NULL};
-    const char *options[] = {"uri", file, NULL};
+    static const struct uva_pair manual[] = {
+        {.key = ADBC_CONNECTION_OPTION_AUTOCOMMIT,
+         .value = ADBC_OPTION_VALUE_DISABLED},
+        {0}};
+    const struct uva_pair options[] = {{.key = "uri", .value = file}, {0}};
     struct uva_adbc_pool *other = pool;
 
     ck_assert_int_eq(ask("CREATE TABLE t (n INTEGER)", NULL), 0);

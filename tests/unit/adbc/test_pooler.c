@@ -202,13 +202,14 @@ static void make(const char *uri)
     fixture_open_with(&f, 0,
                       &(struct uva_runtime_options){.log.write = write_log});
     ck_assert_int_eq(
-        uva_adbc_pool_new(
-            f.loop.runtime,
-            &(struct uva_adbc_pool_options){
-                .driver = path,
-                .entrypoint = "AdbcDriverFakeInit",
-                .options = (const char *const[]){"uri", uri, NULL}},
-            &pool, NULL),
+        uva_adbc_pool_new(f.loop.runtime,
+                          &(struct uva_adbc_pool_options){
+                              .driver = path,
+                              .entrypoint = "AdbcDriverFakeInit",
+                              .options =
+                                  (const struct uva_pair[]){
+                                      {.key = "uri", .value = uri}, {0}}},
+                          &pool, NULL),
         0);
 }
 
@@ -248,10 +249,10 @@ static struct ArrowArrayStream rows_of_fake(struct fake_query *q)
 
 START_TEST(what_takes_two_calls_is_refused_where_sessions_share_a_backend)
 {
-    static const char *const at_once[] = {"adbc.postgresql.use_copy", "false",
-                                          NULL},
-                             *const copied[] = {"adbc.postgresql.use_copy",
-                                                "true", NULL};
+    static const struct uva_pair at_once[] = {
+        {.key = "adbc.postgresql.use_copy", .value = "false"}, {0}};
+    static const struct uva_pair copied[] = {
+        {.key = "adbc.postgresql.use_copy", .value = "true"}, {0}};
     struct ArrowArrayStream rows;
     struct fake_query q;
 
@@ -372,7 +373,8 @@ START_TEST(the_size_of_batches_is_that_of_the_pool_or_in_rows)
                  {1, 0, true, "1"},
                  {0, 257, true, "2"},
                  {0, INT64_MAX, true, "2147483647"}};
-    const char *const uri[] = {"uri", "postgresql://there", NULL};
+    const struct uva_pair uri[] = {
+        {.key = "uri", .value = "postgresql://there"}, {0}};
 
     is_known = true;
     fake_driver.settings = fake_driver.pids = "0";
@@ -399,8 +401,8 @@ END_TEST
  * driver. */
 START_TEST(the_size_of_batches_is_given)
 {
-    static const char *const own[] = {"adbc.postgresql.batch_size_hint_bytes",
-                                      "7", NULL};
+    static const struct uva_pair own[] = {
+        {.key = "adbc.postgresql.batch_size_hint_bytes", .value = "7"}, {0}};
     struct ArrowArrayStream rows;
     struct fake_query q;
 
@@ -430,13 +432,14 @@ START_TEST(without_memory_nothing_is_left)
     for (long k = 1; failed; k++) {
         fixture_open(&f, 0);
         faulty_libc_fail(k);
-        if (uva_adbc_pool_new(
-                f.loop.runtime,
-                &(struct uva_adbc_pool_options){
-                    .driver = path,
-                    .entrypoint = "AdbcDriverFakeInit",
-                    .options = (const char *const[]){"uri", "x", NULL}},
-                &pool, NULL) == 0) {
+        if (uva_adbc_pool_new(f.loop.runtime,
+                              &(struct uva_adbc_pool_options){
+                                  .driver = path,
+                                  .entrypoint = "AdbcDriverFakeInit",
+                                  .options =
+                                      (const struct uva_pair[]){
+                                          {.key = "uri", .value = "x"}, {0}}},
+                              &pool, NULL) == 0) {
             f.stream = uva_stream_from_query(
                 pool, &(struct uva_adbc_query){.sql = "rows 1"});
             if (fixture_try(&f, NULL) == 0)
