@@ -18,14 +18,19 @@ import sys
 LIBRARIES = {"uvarrow": "runtime", "uvarrow-io": "runtime/io",
              "uvarrow-adbc": "runtime/adbc", "uvarrow-tck": "tck"}
 # Without the first option, the second one writes files on which abidiff 2.2
-# aborts. abidiff itself sees no difference of structs with these options.
+# aborts. abidiff itself sees no difference of structs with these options. The ids
+# of types are hashes, so that a new type does not change those of others.
 OPTIONS = ["--exported-interfaces-only", "--drop-private-types",
-           "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs"]
+           "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs",
+           "--type-id-style", "hash"]
 
 
 def write(library, include, file):
-    subprocess.run(["abidw", *OPTIONS, "--headers-dir", include, "--out-file",
-                    file, library], check=True)
+    text = subprocess.run(
+        ["abidw", *OPTIONS, "--headers-dir", include, library], check=True,
+        stdout=subprocess.PIPE, text=True).stdout
+    with open(file, "w", encoding="utf-8") as out: # without this folder's name
+        out.write(text.replace(os.getcwd() + "/", ""))
 
 
 def difference(file, library):

@@ -339,7 +339,7 @@ def check(root):
         bad.append(f"tests/abi/{new.version}.txt is not there")
     print("\n".join(bad) or f"the interface of {new.version} is the recorded one")
     if bad and not is_released(root, new.version):
-        print("If that is meant: `tests/abi/record` records it "
+        print("If that is meant: `tests/abi/record BUILD` records it "
               "(docs/abi.md)")
     return bool(bad)
 
