@@ -142,7 +142,7 @@ START_TEST(an_errno_decides)
     } cases[] = {
         {EIO, 500, 500},       {ENOMEM, 503, 503}, {ESHUTDOWN, 503, 503},
         {ETIMEDOUT, 504, 503}, {EACCES, 403, 403}, {ENOTSUP, 501, 501},
-        {EINVAL, 400, 500},    {ENOENT, 400, 500}, {EAGAIN, 400, 503},
+        {EINVAL, 400, 500},    {ENOENT, 400, 500}, {EAGAIN, 400, 500},
         {EMFILE, 400, 503},    {ENFILE, 400, 503}};
     struct uva_error error;
     int code = cases[_i].code;
