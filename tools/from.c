@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "uvarrow/io.h"
+#include "uvarrow/sources.h"
 #ifdef UVA_HAS_CLIENT
 #include "client/client.h"
-#include "uvarrow/sources.h"
 #endif
 
 static struct uva_stream *from_file(struct uva_runtime *runtime,
