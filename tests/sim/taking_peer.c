@@ -132,6 +132,20 @@ static void peer_notified(void *arg)
         peer_take(peer);
 }
 
+/* The first question, which only the loop may ask. False: the runtime closes,
+ * or there is no memory. Afterwards the peer may be gone. */
+static bool peer_begins(struct taking_peer *peer)
+{
+    struct uva_runtime *runtime = peer->expectation->runtime;
+    int code;
+
+    if (!hosts_enter(runtime))
+        return false;
+    code = uva_runtime_post(runtime, peer_take_posted, peer);
+    hosts_leave(runtime);
+    return code == 0;
+}
+
 int taking_peer_start(struct uva_stream *stream,
                       struct expectation *expectation)
 {
@@ -154,8 +168,7 @@ int taking_peer_start(struct uva_stream *stream,
         arena_free(peer);
         return code;
     }
-    code = uva_runtime_post(expectation->runtime, peer_take_posted, peer);
-    if (code != 0) { /* nothing was asked, so that no function is called */
+    if (!peer_begins(peer)) { /* without a question, no function is called */
         expectation->over = true;
         peer_free(peer);
     }
