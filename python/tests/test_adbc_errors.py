@@ -27,7 +27,7 @@ def test_an_error_has_the_whole_text_of_the_driver(run, database, size):
 
     error = run(main)
     assert name in error.strerror
-    assert error.strerror.startswith("the query")
+    assert error.strerror.startswith("query: the query")
     assert pickle.loads(pickle.dumps(error)).strerror == error.strerror
 
 

@@ -394,7 +394,7 @@ static int bound_start(struct uva__bound *b, struct uva_runtime *runtime,
                        struct ArrowArrayStream *rows, struct uva_error *error)
 {
     static const struct uva_window window = {.batches = 2};
-    struct uva_arrow_source source = {.window = window};
+    struct uva_arrow_source source = {.name = "parameters", .window = window};
     struct uva_stream *stream;
     int code = uva_permits_new(runtime, 1, 0, &source.permits, error);
 

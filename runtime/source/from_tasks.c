@@ -46,11 +46,14 @@ static int items_open(struct uva__reader *reader, struct ArrowSchema *schema,
 static int items_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
                          struct uva_error *error)
 {
-    const struct uva_task_source *source = ctx;
+    const struct items *items = ctx;
+    const struct uva_task_source *source = &items->source;
     struct uva_error unread = {0};
     int code = source->extract(source->ctx, item, out,
                                error != NULL ? error : &unread);
 
+    if (code != 0 && error != NULL && error->message[0] != '\0')
+        uva__error_prefix(error, items->reader.source.name);
     return uva__error_positive(code);
 }
 
@@ -66,11 +69,12 @@ static int64_t items_size(const struct uva_task_source *source,
 static int items_next(struct uva__reader *reader, struct uva__read *out,
                       struct uva_error *error)
 {
-    struct uva_task_source *source = &items_of(reader)->source;
+    struct items *items = items_of(reader);
+    const struct uva_task_source *source = &items->source;
     int code;
 
     uva__error_begin(error);
-    out->lazy = (struct uva__lazy){.extract = items_extract, .ctx = source};
+    out->lazy = (struct uva__lazy){.extract = items_extract, .ctx = items};
     out->metadata = NULL;
     out->bytes = 0;
     code = source->next(source->ctx, &out->lazy.item, &out->metadata, error);

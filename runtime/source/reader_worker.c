@@ -111,10 +111,12 @@ static void worker_set_working(struct uva__reader *r, bool working)
 }
 
 /* Ends reading, with a failure or at the source's end. The loop is woken when
- * the source is closed. */
+ * the source is closed. A text begins with the name of the source. */
 static void worker_finish(struct uva__reader *r, int code,
-                          const struct uva_error *error, const char *metadata)
+                          struct uva_error *error, const char *metadata)
 {
+    if (code != 0 && error->message[0] != '\0')
+        uva__error_prefix(error, r->source.name);
     if (code != 0)
         uva__failure_set(&r->worker.failure, &r->source.rt->allocator, code,
                          error, metadata);
@@ -123,7 +125,7 @@ static void worker_finish(struct uva__reader *r, int code,
 
 /* As that, after a call of the source that failed. */
 static void worker_fail(struct uva__reader *r, int code,
-                        const struct uva_error *error)
+                        struct uva_error *error)
 {
     worker_finish(r, code, error,
                   r->ops->metadata != NULL ? r->ops->metadata(r, code) : NULL);

@@ -157,7 +157,8 @@ START_TEST(an_error_waits_behind_the_batch_that_waits)
     fixture_await(&f);
     ck_assert_int_eq(f.got.taken, 3);
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
-    ck_assert_str_eq(f.got.outcome.error.message, "the disk is on fire");
+    ck_assert_str_eq(f.got.outcome.error.message,
+                     "arrow_stream: the disk is on fire");
 }
 END_TEST
 

@@ -413,7 +413,10 @@ START_TEST(R41_their_errors_arrive)
     fixture_consume(&ours.f, own_stream(&ours, _i));
     ck_assert_int_eq(ours.f.got.outcome.end, UVA_END_FAILED);
     ck_assert_int_eq(ours.f.got.outcome.error.code, EIO);
-    ck_assert_str_eq(ours.f.got.outcome.error.message, "the disk is on fire");
+    ck_assert_str_eq(ours.f.got.outcome.error.message,
+                     (_i & OWN_TASKS) != 0
+                         ? "tasks: the disk is on fire"
+                         : "arrow_stream: the disk is on fire");
     ck_assert_int_eq(atomic_load(&ours.f.got.rows), 369);
     own_close(&ours, _i);
 }

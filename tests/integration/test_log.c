@@ -116,7 +116,7 @@ START_TEST(info_has_why_a_stream_was_closed)
     ck_assert_int_eq(fixture_run(&f), EIO);
     fixture_close(&f);
     ck_assert_str_eq(lines_with("closed: "),
-                     "i flights: closed: EIO: first  second\n");
+                     "i flights: closed: EIO: tasks: first  second\n");
 }
 END_TEST
 
@@ -211,8 +211,9 @@ START_TEST(debug_has_an_error)
     fixture_close(&f);
     check_steps("d -: device_stream: on_schema\n"
                 "d -: device_stream: request 1\n"
-                "d -: device_stream: on_error EIO: no disk\n"
-                "d -: device_stream: release\n");
+                "d -: device_stream: on_error EIO: device_stream: no disk\n"
+                "d -: device_stream: release\n"
+                "i -: closed: EIO: device_stream: no disk\n");
 }
 END_TEST
 
@@ -403,9 +404,9 @@ START_TEST(an_outcome_has_the_name)
 
     fail_named();
     ck_assert_int_eq(fixture_run(&f), EIO);
-    ck_assert_str_eq(f.got.outcome.error.message, "flights: no disk");
+    ck_assert_str_eq(f.got.outcome.error.message, "flights: tasks: no disk");
     ck_assert_int_eq(uva_stream_status(f.stream, &error), EIO);
-    ck_assert_str_eq(error.message, "flights: no disk");
+    ck_assert_str_eq(error.message, "flights: tasks: no disk");
     ck_assert_int_eq(uva_stream_status(f.stream, NULL), EIO);
     fixture_close(&f);
 }
@@ -465,10 +466,10 @@ START_TEST(a_driven_handler_gets_the_name)
     recording_handler_init(&h, 8, 0);
     drive_named(&h, &options);
     ck_assert_int_eq(fixture_await(&f), EIO);
-    ck_assert_str_eq(h.message, "flights: no disk");
-    ck_assert_str_eq(f.got.outcome.error.message, "flights: no disk");
+    ck_assert_str_eq(h.message, "flights: tasks: no disk");
+    ck_assert_str_eq(f.got.outcome.error.message, "flights: tasks: no disk");
     ck_assert_int_eq(uva_stream_status(f.stream, &error), EIO);
-    ck_assert_str_eq(error.message, "flights: no disk");
+    ck_assert_str_eq(error.message, "flights: tasks: no disk");
     fixture_close(&f);
     recording_handler_fini(&h);
 }
@@ -508,7 +509,7 @@ START_TEST(a_blocking_stream_gives_the_name)
     ck_assert_int_eq(pthread_create(&thread, NULL, read_blocking, NULL), 0);
     loop_until(&f.loop, is_read, NULL);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_str_eq(last_error, "flights: no disk");
+    ck_assert_str_eq(last_error, "flights: tasks: no disk");
     fixture_close(&f);
 }
 END_TEST
@@ -524,7 +525,7 @@ START_TEST(the_last_name_counts)
     name[63] = '\0';
     ck_assert_int_eq(fixture_run(&f), EIO);
     ck_assert_int_eq(strncmp(f.got.outcome.error.message, name, 63), 0);
-    ck_assert_str_eq(f.got.outcome.error.message + 63, ": no disk");
+    ck_assert_str_eq(f.got.outcome.error.message + 63, ": tasks: no disk");
     fixture_close(&f);
 }
 END_TEST

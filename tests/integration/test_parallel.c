@@ -247,7 +247,7 @@ START_TEST(a_failed_extraction_keeps_its_text)
     fixture_run(&f);
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
     ck_assert_int_eq(f.got.outcome.error.code, EIO);
-    ck_assert_str_eq(f.got.outcome.error.message, "the disk is on fire");
+    ck_assert_str_eq(f.got.outcome.error.message, "tasks: the disk is on fire");
     ck_assert_int_eq(f.got.taken, 4);
 }
 END_TEST
@@ -259,7 +259,7 @@ START_TEST(a_source_error_comes_behind_all_batches)
     uva_stream_parallel(f.stream, &(struct uva_parallel){.workers = 2});
     fixture_run(&f);
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
-    ck_assert_str_eq(f.got.outcome.error.message, "the disk is on fire");
+    ck_assert_str_eq(f.got.outcome.error.message, "tasks: the disk is on fire");
     ck_assert_int_eq(f.got.taken, 30);
 }
 END_TEST

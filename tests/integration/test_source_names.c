@@ -141,6 +141,35 @@ START_TEST(a_time_limit_names_the_source)
 }
 END_TEST
 
+/* The text of its failure begins with it: of an open, a read, an extraction,
+ * and of a batch that does not fit. */
+START_TEST(an_error_begins_with_the_name)
+{
+    const int step = _i / 2;
+
+    if (_i == 5 || _i == 6)
+        return; /* a stream extracts nothing, and tasks are not measured */
+    fixture_open(&f, 3);
+    if (step == 0)
+        f.fake.schema_code = EIO;
+    else if (step == 1)
+        f.fake.fail_at = 1;
+    else if (step == 2)
+        f.fake.extract_at = 1;
+    else
+        f.fake.wrong_shape = true;
+    f.fake.fail_code = EIO;
+    f.fake.fail_text = "no disk";
+    f.stream = NAMED[_i % 2]("records");
+    ck_assert_int_ne(fixture_run(&f), 0);
+    if (f.got.outcome.error.message[0] != '\0')
+        ck_assert_ptr_eq(strstr(f.got.outcome.error.message, "records: "),
+                         f.got.outcome.error.message);
+    else
+        ck_assert_int_eq(step, 0); /* it gave no text */
+}
+END_TEST
+
 /* ---- memory ------------------------------------------------------------- */
 
 START_TEST(without_memory_for_it_there_is_no_stream)
@@ -175,6 +204,7 @@ int main(void)
     tcase_add_loop_test(cases, a_long_name_is_cut_between_characters, 0, 2);
     tcase_add_loop_test(cases, an_empty_name_is_none, 0, 2);
     tcase_add_loop_test(cases, a_time_limit_names_the_source, 0, 2);
+    tcase_add_loop_test(cases, an_error_begins_with_the_name, 0, 8);
     tcase_add_loop_test(cases, without_memory_for_it_there_is_no_stream, 0, 2);
     return suite_run(suite);
 }

@@ -182,7 +182,8 @@ START_TEST(a_schema_that_fails_is_told_by_every_call)
         memset(&schema, 0xA5, sizeof(schema));
         ck_assert_int_eq(b.out.get_schema(&b.out, &schema), ENOENT);
         ck_assert(schema.release == NULL);
-        ck_assert_str_eq(b.out.get_last_error(&b.out), "the disk is on fire");
+        ck_assert_str_eq(b.out.get_last_error(&b.out),
+                         "arrow_stream: the disk is on fire");
         ck_assert_int_eq(blocking_read(&b.out, 0, 9, &code), 0);
         ck_assert_int_eq(code, ENOENT);
     }
@@ -205,7 +206,7 @@ START_TEST(an_error_comes_behind_the_batches_before_it_and_stays)
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(code, EIO);
         strncpy(text, b.out.get_last_error(&b.out), sizeof(text) - 1);
-        ck_assert_str_eq(text, "the disk is on fire");
+        ck_assert_str_eq(text, "arrow_stream: the disk is on fire");
         ck_assert_int_eq(blocking_read(&b.out, 7, 1, &code), 0);
     }
     uva_stream_cancel(b.stream, EPERM, "too late");
@@ -213,7 +214,7 @@ START_TEST(an_error_comes_behind_the_batches_before_it_and_stays)
     ck_assert_int_eq(code, EIO);
     blocking_end_runtime(&b);
     ck_assert_int_eq(uva_stream_status(b.stream, &error), EIO);
-    ck_assert_str_eq(error.message, "the disk is on fire");
+    ck_assert_str_eq(error.message, "arrow_stream: the disk is on fire");
 }
 END_TEST
 
@@ -267,7 +268,8 @@ START_TEST(a_batch_that_cannot_be_made_ends_the_stream_with_its_reason)
     ck_assert_int_eq(blocking_read(&b.out, 0, 99, &code), 5);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(code, EIO);
-        ck_assert_str_eq(b.out.get_last_error(&b.out), "the disk is on fire");
+        ck_assert_str_eq(b.out.get_last_error(&b.out),
+                         "tasks: the disk is on fire");
         ck_assert_int_eq(blocking_read(&b.out, 6, 1, &code), 0);
     }
     blocking_close(&b); /* all other tasks were discarded */
@@ -608,7 +610,8 @@ START_TEST(an_error_comes_through_a_chain)
     struct uva_stream *second = chain(&b, &out);
     ck_assert_int_eq(blocking_read(&out, 0, INT64_MAX, &code), 5);
     ck_assert_int_eq(code, EIO);
-    ck_assert_str_eq(out.get_last_error(&out), "the disk is on fire");
+    ck_assert_str_eq(out.get_last_error(&out),
+                     "arrow_stream: arrow_stream: the disk is on fire");
     out.release(&out);
     uva_stream_release(second);
 }

@@ -206,9 +206,10 @@ START_TEST(ER03_G40_an_error_comes_behind_the_batches_before_it)
     f.fake.fail_at = 3;
     expect(fixture_blocking(&f), "schema task task task error release");
     ck_assert_int_eq(handler.error_code, EIO);
-    ck_assert_str_eq(handler.message, "the disk is on fire");
+    ck_assert_str_eq(handler.message, "arrow_stream: the disk is on fire");
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
-    ck_assert_str_eq(f.got.outcome.error.message, "the disk is on fire");
+    ck_assert_str_eq(f.got.outcome.error.message,
+                     "arrow_stream: the disk is on fire");
 }
 END_TEST
 
@@ -229,7 +230,7 @@ START_TEST(ER05_AT08_a_failed_extraction_is_told_twice)
     ck_assert_int_eq(handler.extract_code, EIO);
     ck_assert_ptr_nonnull(strstr(handler.transcript, " error release"));
     ck_assert_ptr_null(strstr(handler.transcript, "end"));
-    ck_assert_str_eq(handler.message, "the disk is on fire");
+    ck_assert_str_eq(handler.message, "tasks: the disk is on fire");
 }
 END_TEST
 
