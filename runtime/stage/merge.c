@@ -13,6 +13,10 @@
  *              inputs ahead, but requests only of one at a time, and needs that
  *              one alone.
  *
+ * Casts:       with the option `cast`, input 0 is opened first. Its schema is
+ *              the target of a map that each other input has, and these are
+ *              opened then; never, if it does not come.
+ *
  * Failures:    an input: the failure follows the queued batches, and the other
  *              inputs are cancelled; or, with keep_going, it follows the ends
  *              of the other inputs. A schema that differs: its input
@@ -27,7 +31,9 @@
 #include <errno.h>
 
 #include "base/unreachable.h"
+#include "stage/cast.h"
 #include "stage/stage.h"
+#include "stream/maps.h"
 #include "stream/options.h"
 #include "stream/source_kind.h"
 #include "stream/stream_impl.h"
@@ -58,7 +64,9 @@ struct merge {
     struct uva__source source; /* first; counted by inputs that run, too */
     bool ordered;              /* one input after the other: concat */
     bool keep_going;           /* a failure waits for the other inputs */
-    size_t at_once;            /* inputs that run at one time */
+    struct uva__cast_target
+        *target;    /* counts: the schema of input 0; NULL: there is no cast */
+    size_t at_once; /* inputs that run at one time */
     struct uva__first_schema first;
     struct uva__list turns;      /* inputs that hold batches */
     struct uva__list wants;      /* inputs that have room; not in concat */
@@ -154,6 +162,7 @@ static void merge_free(struct uva__source *source,
     }
     uva__failure_fini(&m->failure, allocator);
     uva_schema_release(&m->first.schema);
+    uva__cast_target_release(m->target);
 }
 
 static void input_over(struct input *input)
@@ -192,10 +201,13 @@ static int input_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
 {
     struct input *input = input_at(inlet);
     struct merge *m = input->merge;
+    int code = 0;
 
-    const int code = uva__first_schema_take(&m->first, &m->source, inlet,
-                                            input - m->inputs, schema, error);
-
+    if (m->target != NULL && !m->source.schema_known)
+        code = uva__cast_target_set(m->target, schema);
+    if (code == 0)
+        code = uva__first_schema_take(&m->first, &m->source, inlet,
+                                      input - m->inputs, schema, error);
     if (code == 0)
         input_want(input);
     return code;
@@ -268,6 +280,8 @@ static void input_open(struct input *input)
 static bool merge_may_open(const struct merge *m)
 {
     if (m->opened == m->count || (m->failure.code != 0 && !m->keep_going))
+        return false;
+    if (m->target != NULL && m->opened > 0 && !m->source.schema_known)
         return false;
     if (!m->ordered)
         return m->opened - m->over < m->at_once;
@@ -358,11 +372,20 @@ static void merge_request(struct merge *m, int64_t demand)
     }
 }
 
+/* Whether input 0 is over, and has left no schema to cast the others to. */
+static bool merge_lacks_target(const struct merge *m)
+{
+    return m->target != NULL && !m->source.schema_known &&
+           m->inputs[0].inlet_over;
+}
+
 static void merge_pull(struct uva__source *source, int64_t demand)
 {
     struct merge *m = merge_at(source);
 
     merge_advance(m);
+    if (merge_lacks_target(m))
+        inputs_quit(m);
     while (merge_may_open(m)) {
         input_open(&m->inputs[m->opened++]);
         merge_advance(m); /* its stream may have been cancelled */
@@ -440,6 +463,7 @@ struct setup {
     struct uva_window window;
     size_t at_once;
     bool keep_going;
+    struct uva__cast_target *target; /* borrows; NULL: no cast */
 };
 
 static void input_init(struct input *input, struct merge *m,
@@ -478,6 +502,7 @@ static struct uva__source *merge_make(struct uva__producer *above,
     m->first.who = "input";
     m->ordered = setup->ordered;
     m->keep_going = setup->keep_going;
+    m->target = uva__cast_target_acquire(setup->target);
     m->at_once = setup->at_once;
     m->count = count;
     m->source.device_type = above->abi.device_type;
@@ -520,6 +545,19 @@ static int other_check(struct uva_stream *stream, const struct setup *setup,
                                         name, i);
 }
 
+/* Has the stream cast its batches, on workers. */
+static int other_cast(struct uva_stream *stream, const struct setup *setup,
+                      size_t i)
+{
+    struct uva_map map;
+    int code = uva__cast_map(setup->target, &map);
+
+    if (code == 0)
+        code = uva__maps_add(setup->others[i]->tail, &map);
+    return code == 0 ? 0
+                     : uva__stream_fail(stream, code, "no memory for a cast");
+}
+
 /* Marks the stream as given, so that it cannot be used otherwise from now on.
  */
 static int other_take(struct uva_stream *stream, const struct setup *setup,
@@ -529,6 +567,8 @@ static int other_take(struct uva_stream *stream, const struct setup *setup,
     struct uva_error error = {0};
     int code = other_check(stream, setup, i);
 
+    if (code == 0 && setup->target != NULL)
+        code = other_cast(stream, setup, i);
     if (code != 0)
         return code;
     code = uva__stage_make_cheap(other, &setup->window);
@@ -606,7 +646,14 @@ int uva_stream_merge(struct uva_stream *stream,
     setup.keep_going = options->keep_going;
     setup.at_once =
         options->open_at_once > 0 ? (size_t)options->open_at_once : SIZE_MAX;
-    return merge_add(stream, &setup, code);
+    if (code == 0 && options->cast) {
+        setup.target = uva__cast_target_new(stream->rt);
+        if (setup.target == NULL)
+            code = uva__stream_fail(stream, ENOMEM, "no memory for a cast");
+    }
+    code = merge_add(stream, &setup, code);
+    uva__cast_target_release(setup.target);
+    return code;
 }
 
 int uva_stream_concat(struct uva_stream *stream,

@@ -14,6 +14,8 @@
 static const int64_t wide[] = {1, 2, 3, 5000000000};
 static const int32_t narrow[] = {4, 5, 6};
 
+enum { OTHERS = 100 };
+
 static struct loop_fixture loop;
 
 /* The result of a stream that is collected. */
@@ -232,6 +234,128 @@ START_TEST(a_schema_that_cannot_be_cast_fails_the_stream)
 }
 END_TEST
 
+/* ---- merges ------------------------------------------------------------- */
+
+static const struct uva_merge casting = {.cast = true};
+
+/* The first one has the names and the order, too. */
+START_TEST(a_merge_casts_to_the_schema_of_the_first)
+{
+    struct uva_stream *others[OTHERS], *stream = narrow_stream();
+
+    for (int i = 0; i < OTHERS; i++)
+        others[i] = i % 2 == 0 ? wide_stream(3) : narrow_stream();
+    ck_assert_int_eq(
+        uva_stream_merge(
+            stream, others, OTHERS,
+            &(struct uva_merge){.cast = true, .open_at_once = _i * 2 + 1}),
+        0);
+    collect(stream);
+    ck_assert_int_eq(got.end, UVA_END_COMPLETE);
+    ck_assert_str_eq(got.format, "i");
+    ck_assert_int_eq(got.rows, 3 + OTHERS * 3);
+    ck_assert_int_eq(got.sum, 15 + OTHERS / 2 * (6 + 15));
+}
+END_TEST
+
+START_TEST(a_value_that_does_not_fit_fails_the_merge)
+{
+    struct uva_stream *stream = narrow_stream(), *other = wide_stream(4);
+
+    ck_assert_int_eq(uva_stream_merge(stream, &other, 1,
+                                      &(struct uva_merge){
+                                          .cast = true, .keep_going = _i == 1}),
+                     0);
+    collect(stream);
+    ck_assert_int_eq(got.end, UVA_END_FAILED);
+    ck_assert_int_eq(got.error.code, EOVERFLOW);
+    ck_assert_ptr_nonnull(strstr(got.error.message, "column n, row 1"));
+}
+END_TEST
+
+START_TEST(a_stream_without_a_cast_fails_the_merge)
+{
+    struct uva_stream *stream = narrow_stream(), *other;
+    struct ArrowDeviceArray array;
+    struct ArrowSchema schema;
+
+    schema_make(&schema, "i", "other");
+    array_make(&array, 3, narrow);
+    other = uva_stream_from_arrays(loop.runtime, &schema, &array, 1);
+    ck_assert_int_eq(uva_stream_merge(stream, &other, 1, &casting), 0);
+    collect(stream);
+    ck_assert_int_eq(got.end, UVA_END_FAILED);
+    ck_assert_int_eq(got.error.code, EINVAL);
+    ck_assert_ptr_nonnull(strstr(got.error.message, "column n is missing"));
+}
+END_TEST
+
+/* The others wait for it. */
+START_TEST(the_first_schema_may_be_late)
+{
+    struct uva_stream *stream, *other = wide_stream(3);
+    struct uva_pusher *pusher;
+    struct ArrowSchema schema;
+
+    stream = uva_stream_from_pusher(loop.runtime, NULL, &pusher);
+    ck_assert_int_eq(uva_stream_merge(stream, &other, 1, &casting), 0);
+    ck_assert_int_eq(uva_stream_collect(stream, 0, on_collected, NULL, NULL),
+                     0);
+    uva_stream_release(stream);
+    for (int i = 0; i < 20; i++) {
+        loop_nudge(&loop);
+        loop_turn(&loop);
+    }
+    ck_assert_int_gt(plain_live(), 0);
+    schema_make(&schema, "i", "n");
+    ck_assert_int_eq(uva_pusher_set_schema(pusher, &schema), 0);
+    uva_pusher_close(pusher, NULL, NULL);
+    loop_until(&loop, is_done, NULL);
+    ck_assert_int_eq(got.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(got.sum, 6);
+}
+END_TEST
+
+/* Then there is nothing to cast to, and the others are not opened. */
+START_TEST(the_first_stream_may_fail_before_its_schema)
+{
+    struct uva_stream *stream, *other = wide_stream(3);
+    struct uva_pusher *pusher;
+    struct uva_error error;
+
+    (void)uva_error_set(&error, EIO, "no schema");
+    stream = uva_stream_from_pusher(loop.runtime, NULL, &pusher);
+    uva_pusher_close(pusher, &error, NULL);
+    ck_assert_int_eq(uva_stream_merge(stream, &other, 1,
+                                      &(struct uva_merge){
+                                          .cast = true, .keep_going = _i == 1}),
+                     0);
+    collect(stream);
+    ck_assert_int_eq(got.end, UVA_END_FAILED);
+    ck_assert_int_eq(got.error.code, EIO);
+    ck_assert_int_eq(got.rows, 0);
+}
+END_TEST
+
+START_TEST(a_merge_that_casts_is_cancelled)
+{
+    struct uva_stream *stream, *other = wide_stream(3);
+    struct uva_pusher *pusher;
+
+    stream = uva_stream_from_pusher(loop.runtime, NULL, &pusher);
+    ck_assert_int_eq(uva_stream_merge(stream, &other, 1, &casting), 0);
+    ck_assert_int_eq(uva_stream_collect(stream, 0, on_collected, NULL, NULL),
+                     0);
+    if (_i == 1)
+        loop_turn(&loop);
+    uva_stream_cancel(stream, 0, NULL);
+    uva_stream_release(stream);
+    loop_until(&loop, is_done, NULL);
+    ck_assert_int_eq(got.end, UVA_END_CANCELLED);
+    uva_pusher_close(pusher, NULL, NULL);
+}
+END_TEST
+
 /* ---- bad calls ---------------------------------------------------------- */
 
 static void refuses(struct uva_stream *stream, struct ArrowSchema *target,
@@ -279,7 +403,7 @@ END_TEST
 /* Returns whether no allocation failed. */
 static bool play(long fail_at)
 {
-    struct uva_stream *stream;
+    struct uva_stream *stream, *other;
     int code;
     bool whole;
 
@@ -287,7 +411,9 @@ static bool play(long fail_at)
     set_up();
     loop_fail(&loop, fail_at);
     stream = wide_stream(3);
+    other = wide_stream(3);
     (void)cast(stream, "i", "n");
+    (void)uva_stream_merge(stream, &other, 1, &casting);
     code = uva_stream_collect(stream, 0, on_collected, NULL, NULL);
     uva_stream_release(stream);
     if (code == 0)
@@ -295,7 +421,7 @@ static bool play(long fail_at)
     whole = !faulty_allocator_has_failed(&loop.memory);
     loop_fail(&loop, 0);
     if (whole)
-        ck_assert_int_eq(got.sum, 6);
+        ck_assert_int_eq(got.sum, 12);
     else if (code != 0)
         ck_assert_int_eq(code, ENOMEM);
     else if (got.end == UVA_END_FAILED)
@@ -308,7 +434,7 @@ START_TEST(every_allocation_may_fail)
     long i = 1;
 
     while (!play(i))
-        ck_assert_int_lt(i++, 200);
+        ck_assert_int_lt(i++, 400);
     ck_assert_int_gt(i, 15);
 }
 END_TEST
@@ -319,7 +445,13 @@ int main(void)
     TCase *all = suite_case(suite, "cast_stage", set_up, tear_down);
 
     suite_add_loops(all, 0, 2, batches_have_the_schema,
-                    a_schema_that_cannot_be_cast_fails_the_stream, NULL);
+                    a_schema_that_cannot_be_cast_fails_the_stream,
+                    a_merge_casts_to_the_schema_of_the_first,
+                    a_value_that_does_not_fit_fails_the_merge,
+                    the_first_stream_may_fail_before_its_schema,
+                    a_merge_that_casts_is_cancelled, NULL);
+    suite_add(all, a_stream_without_a_cast_fails_the_merge,
+              the_first_schema_may_be_late, NULL);
     suite_add(all, streams_of_several_types_are_merged,
               casts_follow_one_another, an_error_follows_the_batches_before_it,
               a_schema_is_needed, a_stream_that_was_started_is_not_cast,

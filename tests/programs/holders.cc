@@ -333,7 +333,7 @@ static void stages_are_added_by_their_options(const uva::runtime &rt)
     s.filter(all).transform(same).map_device(through).rebatch(ten);
     s.set_priority(-1);
     s.merge(scan(rt)).concat(scan(rt)).merge(scan(rt),
-                                             uva_merge{true, 1, {}, {}});
+                                             uva_merge{false, true, 1, {}, {}});
     assert(sum_of(std::move(s)) == 4 * SUM);
     uva::stream few = scan(rt);
     assert(sum_of(std::move(few.limit_rows(3).without_offsets())) == 0 + 1 + 2);
