@@ -84,7 +84,7 @@ static int add(struct host *host, struct uva_stream *stream, enum extra extra)
             &(struct uva_merge){.window = {.batches = WINDOW}});
     case EXTRA_CONCAT:
         other = stream_of(host, 0);
-        return uva_stream_concat(stream, &other, 1, 0);
+        return uva_stream_concat(stream, &other, 1, NULL);
     }
     return EINVAL;
 }

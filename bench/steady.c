@@ -125,7 +125,7 @@ static void add_stages(struct watch *watch, struct uva_stream *stream,
     (void)uva_stream_limit_rows(stream, INT64_MAX);
     (void)uva_stream_inspect(
         stream, &(struct uva_inspect){.event = look_on, .ctx = inspected});
-    bench_check(uva_stream_concat(stream, &next, 1, 0) == 0, "stages");
+    bench_check(uva_stream_concat(stream, &next, 1, NULL) == 0, "stages");
     host_for_each(&watch->host, uva_stream_tee(stream, NULL), &watch->other);
 }
 

@@ -372,7 +372,7 @@ static void file_stages(struct app *app, struct uva_stream *text,
     uva_stream_transform(s,
                          &(struct uva_transform){.batch = csv_encode_batch,
                                                  .schema = csv_encode_schema});
-    uva_stream_concat(text, &s, 1, 0);
+    uva_stream_concat(text, &s, 1, NULL);
     uva_stream_throttle(text, &(struct uva_throttle){.bytes_per_s = 20 << 20});
     uva_stream_map_async(text, &(struct uva_async_map){.begin = write_begin,
                                                        .free_ctx = file_close,

@@ -628,17 +628,33 @@ static void merge_divide_window(const struct uva_window *given, size_t streams,
         UVA__UNREACHABLE("it was checked");
 }
 
+static const struct uva__option_limit merge_limits[] = {
+    UVA__LIMIT(uva_merge, open_at_once, 0, INT32_MAX), {0}};
+
+static const struct uva__options_kind merge_kind = {
+    UVA__OPTIONS(uva_merge), UVA__OPTIONS_WINDOW(uva_merge),
+    .limits = merge_limits};
+
+/* Adds the stage, with a target for its casts, if they are wanted. */
+static int merge_add_casting(struct uva_stream *stream, struct setup *setup,
+                             bool cast, int code)
+{
+    if (code == 0 && cast) {
+        setup->target = uva__cast_target_new(stream->rt);
+        if (setup->target == NULL)
+            code = uva__stream_fail(stream, ENOMEM, "no memory for a cast");
+    }
+    code = merge_add(stream, setup, code);
+    uva__cast_target_release(setup->target);
+    return code;
+}
+
 int uva_stream_merge(struct uva_stream *stream,
                      struct uva_stream *const *others, size_t count,
                      const struct uva_merge *options)
 {
-    static const struct uva__option_limit limits[] = {
-        UVA__LIMIT(uva_merge, open_at_once, 0, INT32_MAX), {0}};
-    static const struct uva__options_kind kind = {
-        UVA__OPTIONS(uva_merge), UVA__OPTIONS_WINDOW(uva_merge),
-        .limits = limits};
     struct setup setup = {.name = "merge", .others = others, .count = count};
-    int code = uva__options_accept(&kind, stream, options, &setup.window);
+    int code = uva__options_accept(&merge_kind, stream, options, &setup.window);
 
     options = uva__options_or_zeroes(options);
     if (code == 0)
@@ -646,29 +662,38 @@ int uva_stream_merge(struct uva_stream *stream,
     setup.keep_going = options->keep_going;
     setup.at_once =
         options->open_at_once > 0 ? (size_t)options->open_at_once : SIZE_MAX;
-    if (code == 0 && options->cast) {
-        setup.target = uva__cast_target_new(stream->rt);
-        if (setup.target == NULL)
-            code = uva__stream_fail(stream, ENOMEM, "no memory for a cast");
-    }
-    code = merge_add(stream, &setup, code);
-    uva__cast_target_release(setup.target);
-    return code;
+    return merge_add_casting(stream, &setup, options->cast, code);
+}
+
+/* Options that a merge has, but not a concatenation. */
+static int concat_check(struct uva_stream *stream,
+                        const struct uva_merge *options)
+{
+    const struct uva_window *window = &options->window;
+
+    if (options->keep_going)
+        return uva__stream_fail(stream, EINVAL,
+                                "concat: keep_going is for merges");
+    if (window->batches != 0 || window->bytes != 0)
+        return uva__stream_fail(stream, EINVAL, "concat: window is for merges");
+    return 0;
 }
 
 int uva_stream_concat(struct uva_stream *stream,
                       struct uva_stream *const *others, size_t count,
-                      int32_t ahead)
+                      const struct uva_merge *options)
 {
     struct setup setup = {
         .name = "concat", .ordered = true, .others = others, .count = count};
-    int code = uva__stream_building(stream);
+    struct uva_window window;
+    int code = uva__options_accept(&merge_kind, stream, options, &window);
 
-    if (code == 0 && ahead < 0)
-        code = uva__stream_fail(stream, EINVAL,
-                                "concat: ahead must not be negative");
+    options = uva__options_or_zeroes(options);
+    if (code == 0)
+        code = concat_check(stream, options);
     if (uva__window_follow(&(struct uva_window){0}, &setup.window) != 0)
         UVA__UNREACHABLE("the default window is valid");
-    setup.at_once = (size_t)ahead + 1;
-    return merge_add(stream, &setup, code);
+    setup.at_once =
+        options->open_at_once > 0 ? (size_t)options->open_at_once : 1;
+    return merge_add_casting(stream, &setup, options->cast, code);
 }

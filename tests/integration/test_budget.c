@@ -350,7 +350,8 @@ static void join_streams(bool merge)
     }
     ck_assert_int_eq(
         merge ? uva_stream_merge(more[0].stream, others, MERGED - 1, NULL)
-              : uva_stream_concat(more[0].stream, others, MERGED - 1, 1),
+              : uva_stream_concat(more[0].stream, others, MERGED - 1,
+                                  &(struct uva_merge){.open_at_once = 2}),
         0);
 }
 

@@ -316,6 +316,24 @@ START_TEST(the_first_schema_may_be_late)
 }
 END_TEST
 
+START_TEST(a_concatenation_casts)
+{
+    struct uva_stream *stream = narrow_stream();
+    struct uva_stream *others[] = {wide_stream(3), narrow_stream(),
+                                   wide_stream(2)};
+
+    ck_assert_int_eq(
+        uva_stream_concat(
+            stream, others, 3,
+            &(struct uva_merge){.cast = true, .open_at_once = _i + 1}),
+        0);
+    collect(stream);
+    ck_assert_int_eq(got.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(got.sum, 15 + 6 + 15 + 3);
+    ck_assert_int_eq(got.count, 1 + 2 + 1 + 2);
+}
+END_TEST
+
 /* Then there is nothing to cast to, and the others are not opened. */
 START_TEST(the_first_stream_may_fail_before_its_schema)
 {
@@ -385,6 +403,28 @@ START_TEST(a_schema_is_needed)
 }
 END_TEST
 
+static void concat_refuses(const struct uva_merge *options, const char *text)
+{
+    struct uva_stream *stream = narrow_stream(), *other = narrow_stream();
+    struct uva_error error = {0};
+
+    ck_assert_int_eq(uva_stream_concat(stream, &other, 1, options), EINVAL);
+    ck_assert_int_eq(uva_stream_status(stream, &error), EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, text));
+    uva_stream_release(stream);
+}
+
+START_TEST(a_concatenation_refuses_options_of_merges)
+{
+    concat_refuses(&(struct uva_merge){.keep_going = true}, "keep_going");
+    concat_refuses(&(struct uva_merge){.window.batches = 2}, "window");
+    concat_refuses(&(struct uva_merge){.window.bytes = 2}, "window");
+    concat_refuses(&(struct uva_merge){.window.bytes = -2}, "window");
+    concat_refuses(&(struct uva_merge){.open_at_once = -1}, "open_at_once");
+    concat_refuses(&(struct uva_merge){.reserved = {&got}}, "reserved");
+}
+END_TEST
+
 START_TEST(a_stream_that_was_started_is_not_cast)
 {
     struct uva_stream *stream = narrow_stream();
@@ -450,7 +490,9 @@ int main(void)
                     a_value_that_does_not_fit_fails_the_merge,
                     the_first_stream_may_fail_before_its_schema,
                     a_merge_that_casts_is_cancelled, NULL);
+    suite_add_loops(all, 0, 3, a_concatenation_casts, NULL);
     suite_add(all, a_stream_without_a_cast_fails_the_merge,
+              a_concatenation_refuses_options_of_merges,
               the_first_schema_may_be_late, NULL);
     suite_add(all, streams_of_several_types_are_merged,
               casts_follow_one_another, an_error_follows_the_batches_before_it,

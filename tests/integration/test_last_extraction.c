@@ -343,7 +343,7 @@ static void add_concat(struct uva_stream *stream)
 {
     struct uva_stream *none = fixture_arrays(&f, NULL, 0);
 
-    (void)uva_stream_concat(stream, &none, 1, 0);
+    (void)uva_stream_concat(stream, &none, 1, NULL);
 }
 
 static void add_tee(struct uva_stream *stream)

@@ -110,7 +110,7 @@ static int join(int way, int count)
     return way == MERGE ? uva_stream_merge(streams[0], streams + 1,
                                            (size_t)count - 1, &options)
                         : uva_stream_concat(streams[0], streams + 1,
-                                            (size_t)count - 1, 0);
+                                            (size_t)count - 1, NULL);
 }
 
 static void start(int way, int count)
@@ -343,7 +343,9 @@ END_TEST
 START_TEST(in_concat_a_failure_follows_the_streams_before_it)
 {
     open_pushers(3);
-    ck_assert_int_eq(uva_stream_concat(streams[0], streams + 1, 2, 1), 0);
+    ck_assert_int_eq(uva_stream_concat(streams[0], streams + 1, 2,
+                                       &(struct uva_merge){.open_at_once = 2}),
+                     0);
     recording_start(&consumer, streams[0]);
     push_end(1, EDOM, "no good", NULL);
     push(0, 1);
@@ -782,9 +784,11 @@ START_TEST(concat_requests_what_is_requested_of_it)
 {
     open_counted();
     ck_assert_int_eq(
-        uva_stream_concat(streams[0], streams + 1, STREAMS - 1, _i), 0);
+        uva_stream_concat(streams[0], streams + 1, STREAMS - 1,
+                          &(struct uva_merge){.open_at_once = _i + 1}),
+        0);
     for (int i = 0; i < 9; i++)
-        ck_assert_int_eq(uva_stream_concat(streams[0], NULL, 0, 0), 0);
+        ck_assert_int_eq(uva_stream_concat(streams[0], NULL, 0, NULL), 0);
     for (int n = 1; n <= 5; n++) {
         next_one();
         ck_assert_int_eq(count.passed, n);
@@ -965,8 +969,10 @@ START_TEST(options_are_checked)
     refuses_options("reserved");
     streams[0] = stream_of(ZERO);
     streams[1] = stream_of(ONE);
-    ck_assert_int_eq(uva_stream_concat(streams[0], streams + 1, 1, -1), EINVAL);
-    refused(EINVAL, "ahead");
+    ck_assert_int_eq(uva_stream_concat(streams[0], streams + 1, 1,
+                                       &(struct uva_merge){.open_at_once = -1}),
+                     EINVAL);
+    refused(EINVAL, "open_at_once");
     streams[0] = stream_of(ZERO);
     ck_assert_int_eq(uva_stream_merge(streams[0], NULL, 1, NULL), EINVAL);
     refused(EINVAL, "others is NULL");

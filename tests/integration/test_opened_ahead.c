@@ -124,7 +124,10 @@ static bool is_opened(void *ctx)
 static struct uva_stream *then(struct uva_stream *first,
                                struct uva_stream *second, int32_t ahead)
 {
-    ck_assert_int_eq(uva_stream_concat(first, &second, 1, ahead), 0);
+    ck_assert_int_eq(
+        uva_stream_concat(first, &second, 1,
+                          &(struct uva_merge){.open_at_once = ahead + 1}),
+        0);
     return first;
 }
 
@@ -282,7 +285,7 @@ static void add_merge(struct uva_stream *s)
 
 static void add_concat(struct uva_stream *s)
 {
-    (void)uva_stream_concat(s, NULL, 0, 3);
+    (void)uva_stream_concat(s, NULL, 0, &(struct uva_merge){.open_at_once = 4});
 }
 
 static void add_retry(struct uva_stream *s)
@@ -348,7 +351,9 @@ static void start_ahead(int count)
     for (int i = 1; i < count; i++)
         others[i - 1] = source(i);
     ck_assert_int_eq(
-        uva_stream_concat(stream, others, (size_t)count - 1, SOURCES), 0);
+        uva_stream_concat(stream, others, (size_t)count - 1,
+                          &(struct uva_merge){.open_at_once = SOURCES + 1}),
+        0);
     start(stream);
     await_gate(0);
     loop_settle(&f.loop);
@@ -531,7 +536,9 @@ START_TEST(one_of_those_that_wait_ahead_can_be_cancelled)
     others[1] = source(2);
     second = uva_stream_acquire(others[0]);
     f.stream = source(0);
-    ck_assert_int_eq(uva_stream_concat(f.stream, others, 2, 2), 0);
+    ck_assert_int_eq(uva_stream_concat(f.stream, others, 2,
+                                       &(struct uva_merge){.open_at_once = 3}),
+                     0);
     start(f.stream);
     await_gate(0);
     loop_settle(&f.loop);

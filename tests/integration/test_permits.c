@@ -248,7 +248,9 @@ static void start_ahead(int32_t count)
     note_needs();
     later = more[1].stream;
     more[1].stream = NULL;
-    ck_assert_int_eq(uva_stream_concat(more[0].stream, &later, 1, 1), 0);
+    ck_assert_int_eq(uva_stream_concat(more[0].stream, &later, 1,
+                                       &(struct uva_merge){.open_at_once = 2}),
+                     0);
     fixture_start(&more[0]);
     loop_until(&f.loop, is_at_gate, &more[0]);
     loop_settle(&f.loop);

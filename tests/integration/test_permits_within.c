@@ -134,7 +134,9 @@ static void start_ahead(int first, int second)
     sources[first].fake.column = sources[second].fake.column = "k";
     later = fixture_hook(&sources[second]);
     sources[first].stream = fixture_hook(&sources[first]);
-    ck_assert_int_eq(uva_stream_concat(sources[first].stream, &later, 1, 1), 0);
+    ck_assert_int_eq(uva_stream_concat(sources[first].stream, &later, 1,
+                                       &(struct uva_merge){.open_at_once = 2}),
+                     0);
     fixture_start(&sources[first]);
     await_gate(first);
 }
@@ -423,7 +425,9 @@ START_TEST(a_wait_ahead_outside_is_that_of_all_inside)
         later[i] = fixture_hook(&sources[i]);
     first = uva_stream_acquire(later[0]);
     sources[4].stream = fixture_hook(&sources[4]);
-    ck_assert_int_eq(uva_stream_concat(sources[4].stream, later, 2, 2), 0);
+    ck_assert_int_eq(uva_stream_concat(sources[4].stream, later, 2,
+                                       &(struct uva_merge){.open_at_once = 3}),
+                     0);
     fixture_start(&sources[4]);
     await_gate(4);
     waits(0);

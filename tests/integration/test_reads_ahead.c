@@ -156,7 +156,7 @@ static void add_many(struct uva_stream *s)
 
 static void add_concat(struct uva_stream *s)
 {
-    (void)uva_stream_concat(s, NULL, 0, 0);
+    (void)uva_stream_concat(s, NULL, 0, NULL);
 }
 
 static void add_retry(struct uva_stream *s)

@@ -60,7 +60,8 @@ static void shape_make(enum shape shape)
         (void)uva_stream_throttle(
             f.stream, &(struct uva_throttle){.batches_per_s = 1000000});
     if (shape == IN_A_CONCAT)
-        (void)uva_stream_concat(f.stream, NULL, 0, 1);
+        (void)uva_stream_concat(f.stream, NULL, 0,
+                                &(struct uva_merge){.open_at_once = 2});
     if (shape != ABOVE_A_TEE)
         return;
     branch = uva_stream_tee(f.stream, NULL);

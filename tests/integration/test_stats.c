@@ -162,7 +162,7 @@ START_TEST(streams_that_are_merged_are_there)
     others[0] = arrays_of(2);
     add_map(others[0], true);
     others[1] = arrays_of(1);
-    ck_assert_int_eq(uva_stream_concat(others[0], others + 1, 1, 0), 0);
+    ck_assert_int_eq(uva_stream_concat(others[0], others + 1, 1, NULL), 0);
     f.stream = arrays_of(1);
     add_map(f.stream, true);
     ck_assert_int_eq(uva_stream_merge(f.stream, others, 1, NULL), 0);

@@ -204,7 +204,8 @@ static void concat_stages(void)
     f.stream = empty_stream();
     (void)uva_stream_map(
         others[0], &(struct uva_map){.batch = pass, .free_ctx = pass_free});
-    (void)uva_stream_concat(f.stream, others, 2, 1);
+    (void)uva_stream_concat(f.stream, others, 2,
+                            &(struct uva_merge){.open_at_once = 2});
     maps = 1;
 }
 

@@ -273,7 +273,7 @@ START_TEST(a_merge_links_batches_of_its_inputs)
     open_traced(0);
     f.stream = arrays_of(1);
     other = arrays_of(2);
-    ck_assert_int_eq(uva_stream_concat(f.stream, &other, 1, 0), 0);
+    ck_assert_int_eq(uva_stream_concat(f.stream, &other, 1, NULL), 0);
     fixture_start(&f);
     recording_await_done(&f.got, &f.loop);
     f.got.wrong = 0;

@@ -292,7 +292,9 @@ static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
                      expectation->number, concat ? "concat" : "merge",
                      (int)count, options.window.batches);
     if (concat)
-        (void)uva_stream_concat(stream, others, count, (int32_t)sim_choose(2));
+        (void)uva_stream_concat(
+            stream, others, count,
+            &(struct uva_merge){.open_at_once = (int32_t)sim_choose(2) + 1});
     else
         (void)uva_stream_merge(stream, others, count, &options);
 }
@@ -310,7 +312,8 @@ static void add_queries(struct uva_runtime *runtime, struct uva_stream *stream,
     for (size_t i = 0; i < 2; i++)
         others[i] = limited_stream(runtime, expectation);
     expectation_note("chain %d: concat with queries", expectation->number);
-    (void)uva_stream_concat(stream, others, 2, 1);
+    (void)uva_stream_concat(stream, others, 2,
+                            &(struct uva_merge){.open_at_once = 2});
 }
 
 /* Splits each batch into rows, and joins these to batches again: rows are kept

@@ -149,7 +149,9 @@ static struct uva_stream *stream_of(struct uva_runtime *runtime,
     if (kind == 2)
         (void)uva_stream_merge(stream, &other, 1, &one);
     else
-        (void)uva_stream_concat(stream, &other, 1, (int32_t)sim_choose(3));
+        (void)uva_stream_concat(
+            stream, &other, 1,
+            &(struct uva_merge){.open_at_once = (int32_t)sim_choose(3) + 1});
     return stream;
 }
 

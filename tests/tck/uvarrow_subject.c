@@ -195,7 +195,7 @@ static void add_merge(struct uva_stream *stream)
 
 static void add_concat(struct uva_stream *stream)
 {
-    (void)uva_stream_concat(stream, NULL, 0, 0);
+    (void)uva_stream_concat(stream, NULL, 0, NULL);
 }
 
 static void add_map_answered_elsewhere(struct uva_stream *stream)

@@ -316,8 +316,10 @@ START_TEST(a_query_that_is_opened_ahead_takes_no_connection_of_another)
     streams[0] = ask("batch 1 waits");
     second = ask("rows 1");
     third = ask("rows 1");
-    ck_assert_int_eq(uva_stream_concat(streams[0], &second, 1, 0), 0);
-    ck_assert_int_eq(uva_stream_concat(streams[0], &third, 1, 1), 0);
+    ck_assert_int_eq(uva_stream_concat(streams[0], &second, 1, NULL), 0);
+    ck_assert_int_eq(uva_stream_concat(streams[0], &third, 1,
+                                       &(struct uva_merge){.open_at_once = 2}),
+                     0);
     recording_init(&got[0]);
     recording_start(&got[0], streams[0]);
     await_blocked(1);
