@@ -75,35 +75,37 @@ const Batch &batch()
 
 /* ---- text --------------------------------------------------------------- */
 
+/* Batches that are encoded by one call. */
+constexpr int64_t AT_ONCE = 16;
+
 /* `window` is an enum uva_format. */
 double run_encoder(const bench_case *self, const bench_how *how)
 {
     ArrowSchema schema{};
     uva_encode options{};
-    uva_encoder *encoder = nullptr;
     uva_part part{};
     double begun;
 
     check(arrow::ExportSchema(*batch()->schema(), &schema));
     options.format = static_cast<uva_format>(self->window);
-    bench_check(uva_encoder_new(&schema, &options, &encoder, nullptr) == 0,
-                "encoder");
-    bench_check(uva_encoder_begin(encoder, &part) == 0, "begin");
-    uva_part_release(&part);
     begun = bench_now_ns(how);
-    for (int64_t i = 0; i < how->batches; i++) {
-        ArrowDeviceArray array{};
-        ArrowArray cpu{};
+    for (int64_t i = 0; i < how->batches;) {
+        ArrowDeviceArray arrays[AT_ONCE]{};
+        int64_t n = 0;
 
-        check(arrow::ExportRecordBatch(*batch(), &cpu));
-        uva_array_from_cpu(&cpu, &array);
-        bench_check(uva_encoder_batch(encoder, &array, &part, nullptr) == 0 &&
-                        part.bytes > 80000,
-                    "batch");
+        for (; n < AT_ONCE && i < how->batches; n++, i++) {
+            ArrowArray cpu{};
+
+            check(arrow::ExportRecordBatch(*batch(), &cpu));
+            uva_array_from_cpu(&cpu, &arrays[n]);
+        }
+        bench_check(uva_array_encode(&schema, arrays, static_cast<size_t>(n),
+                                     &options, &part, nullptr) == 0 &&
+                        part.bytes > 80000 * n,
+                    "batches");
         uva_part_release(&part);
     }
     begun = bench_now_ns(how) - begun;
-    uva_encoder_free(encoder);
     uva_schema_release(&schema);
     return begun;
 }

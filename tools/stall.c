@@ -50,7 +50,7 @@ struct run {
     struct uva__blocking_query session; /* sync: owns */
     uv_idle_t idle;                     /* sync: one iteration of the loop */
     struct ArrowArrayStream rows;       /* sync: owns */
-    struct uva_encoder *encoder;        /* sync: owns; NULL: not open */
+    struct ArrowSchema schema;          /* sync: owns; released: not open */
 
     struct uva_runtime *runtime; /* async: owns, until closed */
 };
@@ -100,22 +100,13 @@ static int sync_error(struct run *run, int code, const char *what)
 
 static int sync_open(struct run *run)
 {
-    struct uva_part header = {0};
-    struct ArrowSchema schema;
     int code = uva__blocking_query_open(&run->session, run->options, &run->rows,
                                         &run->error);
 
     if (code != 0)
         return code;
-    code = run->rows.get_schema(&run->rows, &schema);
-    if (code != 0)
-        return sync_error(run, code, "the driver gives no schema");
-    code = uva_encoder_new(&schema, &csv, &run->encoder, &run->error);
-    schema.release(&schema);
-    if (code == 0 && uva_encoder_begin(run->encoder, &header) != 0)
-        code = uva_error_set(&run->error, ENOMEM, "out of memory");
-    uva_part_release(&header);
-    return code;
+    code = run->rows.get_schema(&run->rows, &run->schema);
+    return code == 0 ? 0 : sync_error(run, code, "the driver gives no schema");
 }
 
 /* Reads one batch; `more` returns whether there was one. */
@@ -134,7 +125,7 @@ static int sync_step(struct run *run, bool *more)
         return 0;
     rows = array.length;
     uva_array_from_cpu(&array, &batch);
-    code = uva_encoder_batch(run->encoder, &batch, &part, &run->error);
+    code = uva_array_encode(&run->schema, &batch, 1, &csv, &part, &run->error);
     run_count(run, rows, (size_t)part.bytes);
     uva_part_release(&part);
     uva_array_release(&batch);
@@ -148,7 +139,7 @@ static void sync_on_idle(uv_idle_t *idle)
     int code = 0;
 
     assert(run->error.code == 0);
-    if (run->encoder == NULL)
+    if (run->schema.release == NULL)
         code = sync_open(run);
     else
         code = sync_step(run, &more);
@@ -160,7 +151,7 @@ static void sync_on_idle(uv_idle_t *idle)
 
 static void sync_free(struct run *run)
 {
-    uva_encoder_free(run->encoder);
+    uva_schema_release(&run->schema);
     if (run->rows.release != NULL)
         run->rows.release(&run->rows);
     uva__blocking_query_close(&run->session);

@@ -26,10 +26,16 @@ class RowsResponse(StreamingResponse):
     client disconnects while it does not read, Starlette drops the iterator,
     and the stream would go on until that is collected."""
 
-    def __init__(self, rows):
-        super().__init__(uvarrow.ipc(rows),
+    def __init__(self, rows, first, chunks):
+        super().__init__(self._body(first, chunks),
                          media_type="application/vnd.apache.arrow.stream")
         self._rows = rows
+
+    async def _body(self, first, chunks):
+        yield first
+        del first # its columns are sent
+        async for chunk in chunks:
+            yield chunk
 
     async def __call__(self, scope, receive, send):
         async with self._rows:
@@ -38,11 +44,12 @@ class RowsResponse(StreamingResponse):
 
 async def query(request):
     rows = pool.query(request.query_params["sql"])
+    chunks = uvarrow.ipc(rows)
     try:
-        await rows.schema() # an error of the query is known by then
+        first = await anext(chunks) # an error of the query is known by then
     except uvarrow.Error as error:
         return PlainTextResponse(error.strerror, status_code=400)
-    return RowsResponse(rows)
+    return RowsResponse(rows, first, chunks)
 
 
 app = Starlette(routes=[Route("/query", query)])

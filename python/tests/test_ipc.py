@@ -49,8 +49,31 @@ def test_chunks_outlive_the_stream(run):
 
 def test_short_messages_are_one_chunk(run):
     chunks = run(lambda: chunks_of(rows(5)))
-    assert len(chunks) == 3
+    assert len(chunks) == 2  # the schema and the batch, and the end
     assert pa.ipc.open_stream(b"".join(chunks)).read_all() == rows(5)
+
+
+def test_a_stream_that_was_read_from_is_refused(run):
+    async def main():
+        rows_left = uvarrow.stream(rows(5))
+        async with rows_left:
+            await rows_left.schema()
+            with pytest.raises(uvarrow.Error) as caught:
+                uvarrow.ipc(rows_left)
+        return caught.value.errno
+
+    assert run(main) == errno.EBUSY
+
+
+def test_a_query_that_fails_has_no_chunk(run):
+    def source():
+        raise KeyError("mine")
+
+    async def main():
+        with pytest.raises(KeyError, match="mine"):
+            await anext(uvarrow.ipc(uvarrow.stream(source)))
+
+    run(main)
 
 
 def test_dictionaries(run):

@@ -32,11 +32,11 @@ enum { PARTS_AHEAD = 2 };
 /* The stage. */
 struct encode_stage {
     struct uva_encode options;
-    struct uva_encoder *encoder; /* owns; NULL: there is no schema */
-    struct uva_part begin;       /* owns: the begin of Arrow IPC, until it is
-                                    emitted */
-    bool has_begun;              /* the begin of the output was emitted */
-    char null_text[];            /* options.csv.null_text */
+    struct uva__encoder *encoder; /* owns; NULL: there is no schema */
+    struct uva_part begin;        /* owns: the begin of Arrow IPC, until it is
+                                     emitted */
+    bool has_begun;               /* the begin of the output was emitted */
+    char null_text[];             /* options.csv.null_text */
 };
 
 /* The carrier of a part; borrowed by the array's struct. */
@@ -195,12 +195,12 @@ static int encode_schema(void *ctx, const struct ArrowSchema *in,
 {
     struct encode_stage *stage = ctx;
 
-    int code = uva_encoder_new(in, &stage->options, &stage->encoder, error);
+    int code = uva__encoder_new(in, &stage->options, &stage->encoder, error);
 
     if (code != 0)
         return code;
     encode_no_columns(out);
-    return uva_encoder_begin(stage->encoder, &stage->begin) == 0
+    return uva__encoder_begin(stage->encoder, &stage->begin) == 0
                ? 0
                : encode_no_memory(error);
 }
@@ -210,7 +210,8 @@ static int encode_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 {
     struct encode_stage *stage = ctx;
     struct uva_part part;
-    const int code = uva_encoder_batch(stage->encoder, &in->data, &part, error);
+    const int code =
+        uva__encoder_batch(stage->encoder, &in->data, &part, error);
 
     return code == 0
                ? encode_emit_next(stage, &part, true, emit, emitter, error)
@@ -223,7 +224,7 @@ static int encode_finish(void *ctx, uva_emit_fn *emit, void *emitter,
     struct encode_stage *stage = ctx;
     struct uva_part part;
 
-    if (uva_encoder_end(stage->encoder, &part) != 0)
+    if (uva__encoder_end(stage->encoder, &part) != 0)
         return encode_no_memory(error);
     return encode_emit_next(stage, &part, false, emit, emitter, error);
 }
@@ -264,11 +265,11 @@ static int encode_text_schema(void *ctx, const struct ArrowSchema *in,
 {
     struct encode_stage *stage = ctx;
     struct uva_part first = {0};
-    int code = uva_encoder_new(in, &stage->options, &stage->encoder, error);
+    int code = uva__encoder_new(in, &stage->options, &stage->encoder, error);
 
     if (code != 0)
         return code;
-    code = uva_encoder_begin(stage->encoder, &first);
+    code = uva__encoder_begin(stage->encoder, &first);
     if (code == 0)
         code = encode_make_shape(&first, out);
     uva_part_release(&first);
@@ -282,7 +283,7 @@ static int encode_text_batch(void *ctx, struct uva_batch *in,
     struct encode_stage *stage = ctx;
     struct uva_part part;
     struct encoded_part *encoded;
-    int code = uva_encoder_batch(stage->encoder, &in->data, &part, error);
+    int code = uva__encoder_batch(stage->encoder, &in->data, &part, error);
 
     if (code != 0)
         return code;
@@ -384,7 +385,7 @@ static void encode_free(void *ctx)
     struct encode_stage *stage = ctx;
 
     uva_part_release(&stage->begin);
-    uva_encoder_free(stage->encoder);
+    uva__encoder_free(stage->encoder);
     free(stage);
 }
 

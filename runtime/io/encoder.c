@@ -42,9 +42,9 @@ int uva__encoder_check(const struct uva_encode *options,
 
 /* ---- the calls ---------------------------------------------------------- */
 
-int uva_encoder_new(const struct ArrowSchema *schema,
-                    const struct uva_encode *options, struct uva_encoder **out,
-                    struct uva_error *error)
+int uva__encoder_new(const struct ArrowSchema *schema,
+                     const struct uva_encode *options,
+                     struct uva__encoder **out, struct uva_error *error)
 {
     static const struct uva_encode plain = {.format = UVA_FORMAT_ARROW};
     const struct uva_encode *o = options == NULL ? &plain : options;
@@ -57,7 +57,7 @@ int uva_encoder_new(const struct ArrowSchema *schema,
                : uva__ipc_encoder_new(schema, o, out, error);
 }
 
-int uva_encoder_begin(struct uva_encoder *encoder, struct uva_part *out)
+int uva__encoder_begin(struct uva__encoder *encoder, struct uva_part *out)
 {
     int code;
 
@@ -69,32 +69,32 @@ int uva_encoder_begin(struct uva_encoder *encoder, struct uva_part *out)
     return code;
 }
 
-static int encoder_check_batch(const struct uva_encoder *encoder,
+static int encoder_check_batch(const struct uva__encoder *encoder,
                                const struct ArrowDeviceArray *batch,
                                struct uva_error *error)
 {
     if (encoder->step != UVA__ENCODER_BEGUN)
-        return uva_error_set(error, EINVAL, "uva_encoder_batch: %s",
+        return uva_error_set(error, EINVAL, "uva__encoder_batch: %s",
                              encoder->step == UVA__ENCODER_NEW
-                                 ? "uva_encoder_begin() comes first"
-                                 : "uva_encoder_end() was called");
+                                 ? "uva__encoder_begin() comes first"
+                                 : "uva__encoder_end() was called");
     if (batch == NULL)
-        return uva_error_set(error, EINVAL, "uva_encoder_batch: no batch");
+        return uva_error_set(error, EINVAL, "uva__encoder_batch: no batch");
     if ((batch->device_type != ARROW_DEVICE_CPU &&
          batch->device_type != ARROW_DEVICE_CUDA_HOST &&
          batch->device_type != ARROW_DEVICE_ROCM_HOST) ||
         batch->sync_event != NULL)
         return uva_error_set(error, ENOTSUP,
-                             "uva_encoder_batch: the data is %s: add "
+                             "uva_encode: the data is %s: add "
                              "uva_stream_transfer() or uva_stream_ready()",
                              batch->sync_event != NULL ? "behind an event"
                                                        : "on a device");
     return 0;
 }
 
-int uva_encoder_batch(struct uva_encoder *encoder,
-                      struct ArrowDeviceArray *batch, struct uva_part *out,
-                      struct uva_error *error)
+int uva__encoder_batch(struct uva__encoder *encoder,
+                       struct ArrowDeviceArray *batch, struct uva_part *out,
+                       struct uva_error *error)
 {
     int code = encoder_check_batch(encoder, batch, error);
     int64_t rows;
@@ -108,7 +108,7 @@ int uva_encoder_batch(struct uva_encoder *encoder,
     return code;
 }
 
-int uva_encoder_end(struct uva_encoder *encoder, struct uva_part *out)
+int uva__encoder_end(struct uva__encoder *encoder, struct uva_part *out)
 {
     int code;
 
@@ -120,7 +120,7 @@ int uva_encoder_end(struct uva_encoder *encoder, struct uva_part *out)
     return code;
 }
 
-void uva_encoder_free(struct uva_encoder *encoder)
+void uva__encoder_free(struct uva__encoder *encoder)
 {
     if (encoder != NULL)
         encoder->ops->free(encoder);

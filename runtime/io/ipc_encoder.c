@@ -32,7 +32,7 @@ struct encoder_places {
 };
 
 struct ipc_encoder {
-    struct uva_encoder encoder; /* first */
+    struct uva__encoder encoder; /* first */
     enum uva_format format;
     int32_t codec; /* see ipc_compress.h */
     struct uva__ipc_plan plan;
@@ -55,7 +55,7 @@ static int encoder_no_memory(struct uva_error *error)
 
 /* ---- open and close ----------------------------------------------------- */
 
-static void ipc_encoder_free(struct uva_encoder *base)
+static void ipc_encoder_free(struct uva__encoder *base)
 {
     struct ipc_encoder *encoder = (struct ipc_encoder *)base;
 
@@ -274,7 +274,7 @@ static int encoder_add_uses(struct ipc_encoder *encoder,
 
 /* ---- the calls ---------------------------------------------------------- */
 
-static int ipc_encoder_begin(struct uva_encoder *base, struct uva_part *out)
+static int ipc_encoder_begin(struct uva__encoder *base, struct uva_part *out)
 {
     struct ipc_encoder *encoder = (struct ipc_encoder *)base;
     bool complete = true;
@@ -291,7 +291,7 @@ static int ipc_encoder_begin(struct uva_encoder *base, struct uva_part *out)
     return code;
 }
 
-static int ipc_encoder_batch(struct uva_encoder *base,
+static int ipc_encoder_batch(struct uva__encoder *base,
                              struct ArrowDeviceArray *batch,
                              struct uva_part *out, struct uva_error *error)
 {
@@ -330,7 +330,7 @@ static bool encoder_add_footer(struct ipc_encoder *encoder)
            uva__part_borrow(&encoder->draft, magic, 6);
 }
 
-static int ipc_encoder_end(struct uva_encoder *base, struct uva_part *out)
+static int ipc_encoder_end(struct uva__encoder *base, struct uva_part *out)
 {
     static const char end[8] = {(char)0xff, (char)0xff, (char)0xff, (char)0xff};
     struct ipc_encoder *encoder = (struct ipc_encoder *)base;
@@ -355,7 +355,7 @@ static const struct uva__encoder_ops ipc_encoder_ops = {
 
 int uva__ipc_encoder_new(const struct ArrowSchema *schema,
                          const struct uva_encode *options,
-                         struct uva_encoder **out, struct uva_error *error)
+                         struct uva__encoder **out, struct uva_error *error)
 {
     struct ipc_encoder *encoder = calloc(1, sizeof(*encoder));
     int code;

@@ -5,10 +5,12 @@
 
 #include "uvarrow/io.h"
 
-/* Makes an encoder; as uva_encoder_new(). `options` were checked. */
+struct uva__encoder;
+
+/* Makes an encoder; as uva__encoder_new(). `options` were checked. */
 UVA_MUST_CHECK int uva__ipc_encoder_new(const struct ArrowSchema *schema,
                                         const struct uva_encode *options,
-                                        struct uva_encoder **out,
+                                        struct uva__encoder **out,
                                         struct uva_error *error);
 
 #endif

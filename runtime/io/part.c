@@ -139,6 +139,13 @@ int uva__part_join(struct uva_part *parts, size_t count, struct uva_part *out)
     return 0;
 }
 
+void uva__part_own(const struct uva_part *part, struct ArrowDeviceArray *array)
+{
+    struct part *owner = part->owner;
+
+    uva_array_move(array, &owner->array);
+}
+
 void uva__part_share(const struct uva_part *part, struct uva_part *out)
 {
     struct part *owner = part->owner;

@@ -52,6 +52,10 @@ UVA_MUST_CHECK int uva__part_finish(struct uva__part_draft *draft,
 UVA_MUST_CHECK int uva__part_join(struct uva_part *parts, size_t count,
                                   struct uva_part *out);
 
+/* Gives the part `array`, which it takes, in place of the array that
+ * uva__part_finish() was given, which is not released. */
+void uva__part_own(const struct uva_part *part, struct ArrowDeviceArray *array);
+
 /* Gives another user of a part that is not empty, who releases it, too.
  * Thread: any. */
 void uva__part_share(const struct uva_part *part, struct uva_part *out);

@@ -14,7 +14,7 @@
 #include "uvarrow/arrow.h"
 
 struct text_encoder {
-    struct uva_encoder encoder;  /* first */
+    struct uva__encoder encoder; /* first */
     struct ArrowSchema schema;   /* owns: a copy, which `root` borrows */
     struct uva__text_field root; /* the struct with the columns */
     struct uva__csv_style csv;   /* its text of nulls is after this struct */
@@ -170,7 +170,7 @@ static int text_give(struct uva__text *text, struct uva_part *out)
     return complete ? 0 : ENOMEM;
 }
 
-static int text_encoder_begin(struct uva_encoder *base, struct uva_part *out)
+static int text_encoder_begin(struct uva__encoder *base, struct uva_part *out)
 {
     const struct text_encoder *encoder = (struct text_encoder *)base;
     struct uva__text text = {0};
@@ -180,7 +180,7 @@ static int text_encoder_begin(struct uva_encoder *base, struct uva_part *out)
     return text_give(&text, out);
 }
 
-static int text_encoder_end(struct uva_encoder *base, struct uva_part *out)
+static int text_encoder_end(struct uva__encoder *base, struct uva_part *out)
 {
     (void)base;
     *out = (struct uva_part){0};
@@ -201,7 +201,7 @@ static int text_check_rows(const struct ArrowArray *array,
     return 0;
 }
 
-static int text_encoder_batch(struct uva_encoder *base,
+static int text_encoder_batch(struct uva__encoder *base,
                               struct ArrowDeviceArray *batch,
                               struct uva_part *out, struct uva_error *error)
 {
@@ -220,7 +220,7 @@ static int text_encoder_batch(struct uva_encoder *base,
     return 0;
 }
 
-static void text_encoder_free(struct uva_encoder *base)
+static void text_encoder_free(struct uva__encoder *base)
 {
     struct text_encoder *encoder = (struct text_encoder *)base;
 
@@ -260,7 +260,7 @@ static int text_read_schema(struct text_encoder *encoder,
 
 int uva__text_encoder_new(const struct ArrowSchema *schema,
                           const struct uva_encode *options,
-                          struct uva_encoder **out, struct uva_error *error)
+                          struct uva__encoder **out, struct uva_error *error)
 {
     const struct uva_csv *csv = &options->csv;
     const bool is_json = options->format == UVA_FORMAT_JSON;

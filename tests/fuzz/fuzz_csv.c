@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "fuzz/fuzz_input.h"
+#include "io/encoder.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
@@ -157,23 +158,23 @@ static void part_add(struct uva_part *part)
 /* Returns whether the style was accepted. */
 static bool csv_write(void)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct uva_part part = {0};
     struct ArrowDeviceArray batch;
     struct ArrowSchema schema;
     int code;
 
     batch_make(&schema, &batch);
-    code = uva_encoder_new(&schema, &csv.options, &encoder, NULL);
+    code = uva__encoder_new(&schema, &csv.options, &encoder, NULL);
     FUZZ_RULE(code == (style_is_valid() ? 0 : EINVAL));
     if (code == 0) {
-        FUZZ_RULE(uva_encoder_begin(encoder, &part) == 0);
+        FUZZ_RULE(uva__encoder_begin(encoder, &part) == 0);
         part_add(&part);
-        FUZZ_RULE(uva_encoder_batch(encoder, &batch, &part, NULL) == 0);
+        FUZZ_RULE(uva__encoder_batch(encoder, &batch, &part, NULL) == 0);
         part_add(&part);
-        FUZZ_RULE(uva_encoder_end(encoder, &part) == 0);
+        FUZZ_RULE(uva__encoder_end(encoder, &part) == 0);
         part_add(&part);
-        uva_encoder_free(encoder);
+        uva__encoder_free(encoder);
     }
     uva_array_release(&batch);
     uva_schema_release(&schema);

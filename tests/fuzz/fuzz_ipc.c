@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "fuzz/fuzz_input.h"
+#include "io/encoder.h"
 #include "io/ipc_decoder.h"
 #include "io/ipc_type.h"
 #include "support/every_type.h"
@@ -382,7 +383,7 @@ static struct bytes template_make(int which)
 {
     const struct uva_encode options = {.compression = which / EVERY_TYPES % 3};
     const bool nulls = which / EVERY_TYPES / 3 != 0;
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct bytes bytes = {.data = malloc(MOST)};
 
     FUZZ_RULE(bytes.data != NULL);
@@ -394,17 +395,17 @@ static struct bytes template_make(int which)
 
         every_type(which % EVERY_TYPES, &variant, &schema, &column);
         wrap(&schema, &column, &root, &batch);
-        if (i == 0 && uva_encoder_new(&root, &options, &encoder, NULL) == 0) {
-            FUZZ_RULE(uva_encoder_begin(encoder, &part) == 0);
+        if (i == 0 && uva__encoder_new(&root, &options, &encoder, NULL) == 0) {
+            FUZZ_RULE(uva__encoder_begin(encoder, &part) == 0);
             bytes_add(&bytes, &part);
         }
         if (encoder != NULL &&
-            uva_encoder_batch(encoder, &batch, &part, NULL) == 0)
+            uva__encoder_batch(encoder, &batch, &part, NULL) == 0)
             bytes_add(&bytes, &part);
         uva_schema_release(&root);
         uva_array_release(&batch);
     }
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     every_type_forget();
     return bytes;
 }

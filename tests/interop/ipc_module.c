@@ -2,6 +2,7 @@
 /* For ipc_tables.py and text_tables.py: encodes a blocking stream of Python's
  * into a file, and decodes a file into a blocking stream. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -36,25 +37,27 @@ static int ipc_write(struct uva_part *part, int fd)
     return code;
 }
 
-static int ipc_batches(struct uva_encoder *encoder, struct ArrowArrayStream *in,
-                       int fd, struct uva_error *error)
-{
-    struct uva_part part;
-    struct ArrowArray array;
-    struct ArrowDeviceArray batch;
-    int code = uva_encoder_begin(encoder, &part);
+/* All batches of a stream. */
+struct batches {
+    struct ArrowDeviceArray *arrays; /* owns */
+    size_t count;
+};
 
-    while (code == 0 && (code = ipc_write(&part, fd)) == 0) {
-        code = in->get_next(in, &array);
-        if (code != 0 || array.release == NULL)
-            break;
-        uva_array_from_cpu(&array, &batch);
-        code = uva_encoder_batch(encoder, &batch, &part, error);
-        uva_array_release(&batch);
+static int batches_read(struct batches *batches, struct ArrowArrayStream *in)
+{
+    struct ArrowArray array;
+    void *more;
+    int code;
+
+    while ((code = in->get_next(in, &array)) == 0 && array.release != NULL) {
+        more = realloc(batches->arrays,
+                       (batches->count + 1) * sizeof(*batches->arrays));
+        if (more == NULL)
+            abort();
+        batches->arrays = more;
+        uva_array_from_cpu(&array, &batches->arrays[batches->count++]);
     }
-    if (code == 0)
-        code = uva_encoder_end(encoder, &part);
-    return code == 0 ? ipc_write(&part, fd) : code;
+    return code;
 }
 
 /* Takes `in`, and writes it to `fd`; an error's text goes to `text`. */
@@ -62,17 +65,22 @@ static int encode(struct ArrowArrayStream *in, const struct uva_encode *options,
                   int fd, char *text, int room)
 {
     struct uva_error error = {0};
-    struct uva_encoder *encoder = NULL;
-    struct ArrowSchema schema;
+    struct batches batches = {0};
+    struct uva_part part;
+    struct ArrowSchema schema = {.release = NULL};
     int code = in->get_schema(in, &schema);
 
-    if (code == 0) {
-        code = uva_encoder_new(&schema, options, &encoder, &error);
-        schema.release(&schema);
-    }
     if (code == 0)
-        code = ipc_batches(encoder, in, fd, &error);
-    uva_encoder_free(encoder);
+        code = batches_read(&batches, in);
+    if (code == 0)
+        code = uva_array_encode(&schema, batches.arrays, batches.count, options,
+                                &part, &error);
+    if (code == 0)
+        code = ipc_write(&part, fd);
+    for (size_t i = 0; i < batches.count; i++)
+        uva_array_release(&batches.arrays[i]);
+    free(batches.arrays);
+    uva_schema_release(&schema);
     in->release(in);
     (void)snprintf(text, (size_t)room, "%s", error.message);
     return code;

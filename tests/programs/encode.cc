@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of uvarrow.hpp for output and input: an encoder of JSON lines,
-// parts of which outlive it, a stream that is written to a file as CSV, and
+// The classes of uvarrow.hpp for output and input: a batch as JSON lines, a
+// stream as the parts of Arrow IPC, one that is written to a file as CSV, and
 // streams that read Arrow IPC again, from a file and from a socket.
 #include "uvarrow/uvarrow.hpp"
 
@@ -32,35 +32,60 @@ static std::string text_of(const uva::part &part)
     return text;
 }
 
-// Encodes the first batch, by an encoder that is gone before its part.
+// Encodes the first batch, as a part that owns it.
 static uva::part first_batch()
 {
     uva::arrow_stream source = rows();
-    uva::encoder lines;
     uva::part part;
     uva::schema of;
     uva::cpu_array from;
     uva::array batch;
     uva_error error{};
+    uva_encode options{};
     int code = source->get_schema(source.get(), of.out());
 
     assert(code == 0);
-    code = lines.open(
-        of.get(),
-        uva::options<uva_encode>().set(&uva_encode::format, UVA_FORMAT_JSON),
-        &error);
-    assert(code == 0);
-    code = lines.begin(part);
-    assert(code == 0 && part->bytes == 0);
     code = source->get_next(source.get(), from.out());
     assert(code == 0 && from);
     uva_array_from_cpu(from.get(), batch.out());
-    code = lines.batch(batch.get(), part, &error);
+    options.format = UVA_FORMAT_JSON;
+    code = uva_array_encode(of.get(), batch.get(), 1, &options, part.out(),
+                            &error);
     assert(code == 0 && !batch); // taken
-    uva::part last;
-    code = lines.end(last);
-    assert(code == 0 && last->bytes == 0);
     return part;
+}
+
+// Encodes a stream, and returns the bytes of its parts.
+static int64_t encode_all()
+{
+    uva::arrow_stream source = rows();
+    uva::runtime rt;
+    int64_t bytes = 0, rows_seen = 0;
+    bool complete = false;
+    int code = rt.open(uv_default_loop());
+
+    assert(code == 0);
+    uva::stream s = uva::stream::from_arrow_stream(rt.get(), source.get());
+    s.encode();
+    code = s.for_each(
+        [&](uva_batch &batch) {
+            uva::part part;
+            const int taken = part.take(batch);
+
+            if (taken == 0) {
+                bytes += part->bytes;
+                rows_seen += part->rows;
+            }
+            return taken;
+        },
+        [&](const uva_outcome &outcome) {
+            complete = outcome.end == UVA_END_COMPLETE;
+        });
+    assert(code == 0);
+    s.release();
+    uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+    assert(complete && rows_seen == DB_BATCHES * DB_ROWS);
+    return bytes;
 }
 
 static void encode()
@@ -74,6 +99,7 @@ static void encode()
     assert(lines == DB_ROWS && text.compare(0, 2, "{\"") == 0);
     other = std::move(part);
     assert(text_of(other) == text && part->bytes == 0);
+    assert(encode_all() > DB_BATCHES * DB_ROWS * 8);
 }
 
 static void on_done(void *ctx, const uva_outcome *outcome, int64_t bytes)

@@ -2,7 +2,7 @@
 /* The common declarations of the Python module. Each of them is one object: the
  * host (a runtime on an event loop of Python), the tap (the part of a stream
  * that the library's callbacks reach), a source, the functions of stages, a
- * batch, a stream, a writer, a pool of connections, an encoder.
+ * batch, a stream, a writer, a pool of connections, a chunk of bytes.
  *
  * The GIL protects these objects, also while a turn of the runtime runs: the
  * callbacks of a turn are therefore made with the GIL held. A worker takes it
@@ -36,7 +36,6 @@ extern PyTypeObject *stream_type;
 extern PyTypeObject *next_type;
 extern PyTypeObject *writer_type;
 extern PyTypeObject *pool_type;
-extern PyTypeObject *encoder_type;
 extern PyTypeObject *chunk_type;
 
 extern PyType_Spec host_spec;
@@ -47,7 +46,6 @@ extern PyType_Spec stream_spec;
 extern PyType_Spec next_spec;
 extern PyType_Spec writer_spec;
 extern PyType_Spec pool_spec;
-extern PyType_Spec encoder_spec;
 extern PyType_Spec chunk_spec;
 
 /* Allocates an object of `type`, with zeroes after its head. Gives it; NULL
@@ -391,6 +389,15 @@ PyObject *stream_capsule(struct ArrowArrayStream *stream);
 /* stream_schema(capsule): the Schema of the stream in a capsule, which keeps
  * it. Waits for it, and lends the GIL meanwhile if the stream does. */
 PyObject *stream_capsule_schema(PyObject *module, PyObject *capsule);
+
+/* ---- chunks (encoder.c) ----------------------------------------------------
+ */
+
+/* Adds the stage that encodes. Returns the first error so far, or 0. */
+int chunks_add_stage(struct uva_stream *stream, int compression);
+
+/* chunks(Batch): the list of chunks of the part that the batch carries. */
+PyObject *chunks_take(PyObject *module, PyObject *batch);
 
 /* ---- stages (stage.c) ---------------------------------------------------- */
 

@@ -23,10 +23,6 @@ typedef struct {
     Py_ssize_t size;
 } Chunk;
 
-typedef struct {
-    PyObject_HEAD struct uva_encoder *encoder; /* owns */
-} Encoder;
-
 /* ---- chunks -------------------------------------------------------------- */
 
 static void part_drop(struct part *part)
@@ -134,88 +130,25 @@ static PyObject *chunks_of(struct uva_part *encoded)
     return list;
 }
 
-/* ---- the encoder --------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------
+ */
 
-/* Encoder(schema, compression) */
-static PyObject *encoder_new(PyTypeObject *type, PyObject *args,
-                             PyObject *kwargs)
-{
-    struct uva_encode options = {0};
-    struct uva_error error = {0};
-    PyObject *schema;
-    Encoder *self;
-    int code, compression;
-
-    (void)kwargs;
-    if (!PyArg_ParseTuple(args, "O!i", schema_type, &schema, &compression))
-        return NULL;
-    self = (Encoder *)core_alloc(type);
-    if (self == NULL)
-        return NULL;
-    options.compression = (enum uva_compression)compression;
-    code = uva_encoder_new(&((Schema *)schema)->schema, &options,
-                           &self->encoder, &error);
-    if (code != 0) {
-        Py_DECREF((PyObject *)self);
-        return core_raise(code, error.message, NULL);
-    }
-    return (PyObject *)self;
-}
-
-static PyObject *encoder_begin(PyObject *object, PyObject *unused)
+/* chunks(Batch) -> the chunks of the part that it carries, which is taken */
+PyObject *chunks_take(PyObject *module, PyObject *batch)
 {
     struct uva_part part = {0};
-    const int code = uva_encoder_begin(((Encoder *)object)->encoder, &part);
+    int code = EINVAL;
 
-    (void)unused;
-    return code != 0 ? core_raise(code, "the encoder cannot begin", NULL)
+    (void)module;
+    if (Py_IS_TYPE(batch, batch_type))
+        code = uva_part_take(&((Batch *)batch)->data, &part);
+    return code != 0 ? core_raise(code, "the batch carries no part", NULL)
                      : chunks_of(&part);
 }
 
-/* batch(Batch) -> chunks; the batch stays as it is */
-static PyObject *encoder_batch(PyObject *object, PyObject *batch)
+int chunks_add_stage(struct uva_stream *stream, int compression)
 {
-    struct uva_part part = {0};
-    struct ArrowDeviceArray data;
-    struct uva_error error = {0};
-    int code;
-
-    if (batch_export(batch, false, "batch", NULL, NULL, &data) != 0)
-        return NULL;
-    code =
-        uva_encoder_batch(((Encoder *)object)->encoder, &data, &part, &error);
-    uva_array_release(&data); /* if it was not taken */
-    return code != 0 ? core_raise(code, error.message, NULL) : chunks_of(&part);
+    return uva_stream_encode(
+        stream,
+        &(struct uva_encode){.compression = (enum uva_compression)compression});
 }
-
-static PyObject *encoder_end(PyObject *object, PyObject *unused)
-{
-    struct uva_part part = {0};
-    const int code = uva_encoder_end(((Encoder *)object)->encoder, &part);
-
-    (void)unused;
-    return code != 0 ? core_raise(code, "the encoder cannot end", NULL)
-                     : chunks_of(&part);
-}
-
-static void encoder_dealloc(PyObject *object)
-{
-    uva_encoder_free(((Encoder *)object)->encoder);
-    core_free(object);
-}
-
-static PyMethodDef encoder_methods[] = {
-    {"begin", encoder_begin, METH_NOARGS, NULL},
-    {"batch", encoder_batch, METH_O, NULL},
-    {"end", encoder_end, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL}};
-
-static PyType_Slot encoder_slots[] = {{Py_tp_new, encoder_new},
-                                      {Py_tp_dealloc, encoder_dealloc},
-                                      {Py_tp_methods, encoder_methods},
-                                      {0, NULL}};
-
-PyType_Spec encoder_spec = {.name = "uvarrow._core.Encoder",
-                            .basicsize = sizeof(Encoder),
-                            .flags = Py_TPFLAGS_DEFAULT,
-                            .slots = encoder_slots};

@@ -511,6 +511,18 @@ static PyObject *stream_limit(PyObject *object, PyObject *args)
     return stream_built(self);
 }
 
+/* _encode(compression) */
+static PyObject *stream_encode(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    int compression;
+
+    if (!PyArg_ParseTuple(args, "i", &compression) || !stream_can_build(self))
+        return NULL;
+    (void)chunks_add_stage(self->tap->stream, compression);
+    return stream_built(self);
+}
+
 static PyObject *stream_without_offsets(PyObject *object, PyObject *unused)
 {
     Stream *self = (Stream *)object;
@@ -1013,6 +1025,7 @@ static PyMethodDef stream_methods[] = {
     {"_filter", stream_filter, METH_O, NULL},
     {"_trace", stream_trace, METH_O, NULL},
     {"_limit", stream_limit, METH_VARARGS, NULL},
+    {"_encode", stream_encode, METH_VARARGS, NULL},
     {"_without_offsets", stream_without_offsets, METH_NOARGS, NULL},
     {"_rebatch", stream_rebatch, METH_VARARGS, NULL},
     {"_timeout", stream_timeout, METH_VARARGS, NULL},

@@ -16,7 +16,6 @@ PyTypeObject *stream_type;
 PyTypeObject *next_type;
 PyTypeObject *writer_type;
 PyTypeObject *pool_type;
-PyTypeObject *encoder_type;
 PyTypeObject *chunk_type;
 
 PyObject *core_alloc(PyTypeObject *type)
@@ -108,7 +107,6 @@ static int core_exec(PyObject *module)
         {&next_type, &next_spec, "Next"},
         {&writer_type, &writer_spec, "Writer"},
         {&pool_type, &pool_spec, "Pool"},
-        {&encoder_type, &encoder_spec, "Encoder"},
         {&chunk_type, &chunk_spec, "Chunk"},
     };
 
@@ -139,6 +137,7 @@ static PyMethodDef core_methods[] = {
     {"sync", core_sync, METH_VARARGS, NULL},
     {"from_dlpack", column_from_dlpack, METH_VARARGS, NULL},
     {"stream_schema", stream_capsule_schema, METH_O, NULL},
+    {"chunks", chunks_take, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyModuleDef_Slot core_slots[] = {{Py_mod_exec, (void *)core_exec},

@@ -439,11 +439,12 @@ def _feed(host, stream, iterable, name):
 
 def ipc(source, *, compression=None, as_bytes=False):
     """Yields the chunks of an Arrow IPC stream, as memoryviews: columns are not
-    copied. `source` is a Stream, which is closed at the end; `compression` is
-    None, "lz4" or "zstd". With `as_bytes` chunks are bytes, which copies them:
-    for servers that take only bytes, such as Litestar. A step that is
-    cancelled loses no chunk. If `source` is closed before its end, the next
-    step raises Error with ECANCELED.
+    copied. `source` is a Stream that was not read from, which is closed at the
+    end; `compression` is None, "lz4" or "zstd". The schema comes with the first
+    batch. With `as_bytes` chunks are bytes, which copies them: for servers that
+    take only bytes, such as Litestar. A step that is cancelled loses no chunk.
+    If `source` is closed before its end, the next step raises Error with
+    ECANCELED.
 
         return StreamingResponse(
             uvarrow.ipc(stream),
@@ -453,19 +454,18 @@ def ipc(source, *, compression=None, as_bytes=False):
     if not _check.is_a(source, Stream):
         raise _check.refuse(source, "source", "a Stream")
     _check.optional(_check.one_of, compression, "compression", ("lz4", "zstd"))
-    return _Chunks(source, codecs[compression],
-                   _check.flag(as_bytes, "as_bytes"))
+    as_bytes = _check.flag(as_bytes, "as_bytes")
+    source._encode(codecs[compression])
+    return _Chunks(source, as_bytes)
 
 
 class _Chunks(AsyncGenerator):
     """The result of ipc(): not a generator of Python, as that ends when a step
     is cancelled, which looks to a reader like the end of the data."""
 
-    def __init__(self, source, codec, as_bytes):
+    def __init__(self, source, as_bytes):
         self._source = source
         self._as_bytes = as_bytes
-        self._codec = codec
-        self._encoder = None
         self._ready = deque()
         self._is_running = self._is_over = False
 
@@ -488,19 +488,13 @@ class _Chunks(AsyncGenerator):
         raise StopAsyncIteration
 
     async def _encode(self):
-        if self._encoder is None:
-            encoder = _core.Encoder(await self._source.schema(), self._codec)
-            self._ready.extend(encoder.begin())
-            self._encoder = encoder
-            return
         try:
-            batch = await self._source.__anext__()
+            part = await self._source.__anext__()
         except StopAsyncIteration:
             self._source._check_end()
-            self._ready.extend(self._encoder.end())
             self._is_over = True
         else:
-            self._ready.extend(self._encoder.batch(batch))
+            self._ready.extend(_core.chunks(part))
 
     async def athrow(self, kind, value=None, traceback=None):
         """Closes the stream, and raises the exception."""

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "io/encoder.h"
 #include "io/text.h"
 #include "io/text_number.h"
 #include "support/check_suite.h"
@@ -90,23 +91,23 @@ static int table_write(struct column *table, struct uva__text *out,
                        struct uva_error *error)
 {
     const struct uva_encode options = {.format = UVA_FORMAT_CSV};
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     struct ArrowDeviceArray batch;
     int code;
 
     column_settle(table);
-    code = uva_encoder_new(&table->schema, &options, &encoder, error);
+    code = uva__encoder_new(&table->schema, &options, &encoder, error);
     if (code != 0)
         return code;
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     part_add(&part, out);
     uva_array_from_cpu(&table->array, &batch);
-    code = uva_encoder_batch(encoder, &batch, &part, error);
+    code = uva__encoder_batch(encoder, &batch, &part, error);
     ck_assert(uva_array_is_live(&batch) == (code != 0));
     if (code == 0)
         part_add(&part, out);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     return code;
 }
 

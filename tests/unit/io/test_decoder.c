@@ -4,6 +4,7 @@
  * limits, and memory that runs out. The encoder's messages, in the order that a
  * test wants, some with changed bytes. tests/fuzz/fuzz_ipc.c tries the rest. */
 #define _GNU_SOURCE /* memmem() */
+#include "io/encoder.h"
 #include "io/ipc_decoder.h"
 
 #include <check.h>
@@ -101,21 +102,21 @@ static void put(struct uva_part *part)
 }
 
 /* Encodes a batch, which it takes. Makes the encoder for the first one. */
-static void encode(struct uva_encoder **encoder, struct ArrowSchema *schema,
+static void encode(struct uva__encoder **encoder, struct ArrowSchema *schema,
                    struct ArrowArray *array)
 {
     struct ArrowDeviceArray batch;
     struct uva_part part;
 
     if (*encoder == NULL) {
-        ck_assert_msg(uva_encoder_new(schema, NULL, encoder, &error) == 0, "%s",
-                      error.message);
-        ck_assert_int_eq(uva_encoder_begin(*encoder, &part), 0);
+        ck_assert_msg(uva__encoder_new(schema, NULL, encoder, &error) == 0,
+                      "%s", error.message);
+        ck_assert_int_eq(uva__encoder_begin(*encoder, &part), 0);
         put(&part);
     }
     uva_array_from_cpu(array, &batch);
-    ck_assert_msg(uva_encoder_batch(*encoder, &batch, &part, &error) == 0, "%s",
-                  error.message);
+    ck_assert_msg(uva__encoder_batch(*encoder, &batch, &part, &error) == 0,
+                  "%s", error.message);
     put(&part);
     uva_schema_release(schema);
 }
@@ -148,10 +149,10 @@ static void cut(void)
 /* Encodes one batch and cuts that. */
 static void encode_one(struct ArrowSchema *schema, struct ArrowArray *array)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
 
     encode(&encoder, schema, array);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     cut();
 }
 
@@ -287,7 +288,7 @@ END_TEST
 /* ---- values ------------------------------------------------------------- */
 
 /* A batch of `rows` indices into a struct of texts and of indices of texts. */
-static void nested(struct uva_encoder **encoder, int64_t rows, int64_t inner)
+static void nested(struct uva__encoder **encoder, int64_t rows, int64_t inner)
 {
     struct ArrowSchema schemas[2], schema, values_schema, root;
     struct ArrowArray arrays[2], array, values, batch;
@@ -303,11 +304,11 @@ static void nested(struct uva_encoder **encoder, int64_t rows, int64_t inner)
 
 START_TEST(a_missing_dictionary_has_no_values)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct ArrowDeviceArray batch = {0};
 
     nested(&encoder, 4 * _i, 2);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     cut();
     ck_assert_int_eq(begin(0), 0);
     if (_i == 1) {
@@ -337,11 +338,11 @@ static void make_delta(int message)
 /* Deltas of every type are joined, also with nested dictionaries. */
 START_TEST(deltas_are_joined)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct ArrowDeviceArray batch = {0};
 
     nested(&encoder, 4, 3);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     cut();
     ck_assert_int_eq(count, 4);
     ck_assert_int_eq(begin(0), 0);
@@ -360,10 +361,10 @@ END_TEST
 /* Deltas may follow; a stream may replace it. */
 START_TEST(a_file_has_a_dictionary_once)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
 
     nested(&encoder, 4, 3);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     cut();
     for (int i = 0; i < count; i++)
         messages[i].is_in_file = _i > 0;
@@ -384,12 +385,12 @@ END_TEST
 /* Whatever values cost is counted, although they have no bytes. */
 START_TEST(empty_deltas_have_a_limit)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct ArrowDeviceArray batch = {0};
     int taken = 0, code = 0;
 
     nested(&encoder, 4, 3);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     cut();
     make_delta(2);
     ck_assert_int_eq(begin(LIMIT), 0);
@@ -405,12 +406,12 @@ END_TEST
 /* So is the memory that they borrow from: a few bytes may be part of many. */
 START_TEST(bodies_of_values_have_a_limit)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct ArrowDeviceArray batch = {0};
     struct uva__shared_bytes *larger = uva__shared_bytes_new(LIMIT / 3), *body;
 
     nested(&encoder, 4, 3);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     cut();
     make_delta(2);
     body = messages[2].body;
@@ -919,7 +920,7 @@ END_TEST
 static void tagged(size_t pairs, const char *key, size_t length, int version)
 {
     struct uva__flatbuffer flat = {0};
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct ArrowSchema schema;
     struct ArrowArray array;
     char *text = calloc(length + 1, 1);
@@ -928,7 +929,7 @@ static void tagged(size_t pairs, const char *key, size_t length, int version)
     plain_schema(&schema, "+s", "", 0);
     plain_array(&array, 0, 1, 0);
     encode(&encoder, &schema, &array);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     cut();
     ck_assert_ptr_nonnull(text);
     pair = uva__flatbuffer_string(&flat, text, (int64_t)length);
@@ -1075,7 +1076,7 @@ static int decode_all(void)
 
 START_TEST(memory_that_runs_out_is_reported)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     bool failed = true;
 
     if (_i == 2) {
@@ -1085,7 +1086,7 @@ START_TEST(memory_that_runs_out_is_reported)
     } else {
         nested(&encoder, _i == 0 ? 4 : 0, 2);
         nested(&encoder, _i == 0 ? 4 : 0, 3); /* a delta, a replacement */
-        uva_encoder_free(encoder);
+        uva__encoder_free(encoder);
         cut();
     }
     if (_i == 1) { /* dictionaries that never came */

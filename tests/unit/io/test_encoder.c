@@ -8,6 +8,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "io/encoder.h"
 #include "support/check_suite.h"
 #include "support/every_type.h"
 #include "support/faulty_libc.h"
@@ -113,28 +114,28 @@ static int encode(const struct uva_encode *options, struct ArrowSchema *schema,
                   struct ArrowDeviceArray *batches, size_t count,
                   struct output *output)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct uva_part part;
-    int code = uva_encoder_new(schema, options, &encoder, &error);
+    int code = uva__encoder_new(schema, options, &encoder, &error);
 
     uva_schema_release(schema);
     if (code == 0) {
-        ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+        ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
         output_add(output, &part);
     }
     for (size_t i = 0; i < count; i++) {
         if (code == 0) {
-            code = uva_encoder_batch(encoder, &batches[i], &part, &error);
+            code = uva__encoder_batch(encoder, &batches[i], &part, &error);
             if (code == 0)
                 output_add(output, &part);
         }
         uva_array_release(&batches[i]);
     }
     if (code == 0) {
-        ck_assert_int_eq(uva_encoder_end(encoder, &part), 0);
+        ck_assert_int_eq(uva__encoder_end(encoder, &part), 0);
         output_add(output, &part);
     }
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     return code;
 }
 
@@ -181,7 +182,7 @@ START_TEST(an_equal_dictionary_is_not_sent_again)
     struct ArrowDeviceArray batches[2];
     struct ArrowSchema schema, root;
     struct uva_part part;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     int64_t first = 0;
 
     if (_i / 2 == 31) /* runs that do not grow */
@@ -201,12 +202,13 @@ START_TEST(an_equal_dictionary_is_not_sent_again)
         if (i == 0)
             uva_schema_release(&root);
     }
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, &error), 0);
     uva_schema_release(&root);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
     for (int i = 0; i < 2; i++) {
-        const int code = uva_encoder_batch(encoder, &batches[i], &part, &error);
+        const int code =
+            uva__encoder_batch(encoder, &batches[i], &part, &error);
 
         ck_assert_msg(code == 0, "%s", error.message);
         if (i == 0)
@@ -215,7 +217,7 @@ START_TEST(an_equal_dictionary_is_not_sent_again)
             ck_assert(part.bytes < first || has_views(_i / 2));
         uva_part_release(&part);
     }
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
 }
 END_TEST
 
@@ -234,14 +236,14 @@ START_TEST(options_are_checked)
         {{.compression = -1}, EINVAL, "compression is -1"},
         {{.reserved = {NULL, NULL, NULL, &something}}, EINVAL, "reserved[3]"},
     };
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct ArrowSchema schema;
 
         plain_schema(&schema, "+s", "", 0);
         ck_assert_int_eq(
-            uva_encoder_new(&schema, &cases[i].options, &encoder, &error),
+            uva__encoder_new(&schema, &cases[i].options, &encoder, &error),
             cases[i].code);
         ck_assert_msg(strstr(error.message, cases[i].text) != NULL, "%s",
                       error.message);
@@ -298,7 +300,7 @@ static const struct {
 START_TEST(schemas_are_checked)
 {
     for (size_t i = 0; i < sizeof(schemas) / sizeof(*schemas); i++) {
-        struct uva_encoder *encoder = NULL;
+        struct uva__encoder *encoder = NULL;
         struct ArrowSchema root, *at;
         const int n = (schemas[i].first != NULL) + (schemas[i].second != NULL);
 
@@ -312,10 +314,10 @@ START_TEST(schemas_are_checked)
         if (schemas[i].dictionary != NULL)
             plain_schema(plain_schema_dictionary(at), schemas[i].dictionary, "",
                          0);
-        ck_assert_msg(uva_encoder_new(&root, NULL, &encoder, &error) ==
+        ck_assert_msg(uva__encoder_new(&root, NULL, &encoder, &error) ==
                           schemas[i].code,
                       "%s: %s", schemas[i].format, error.message);
-        uva_encoder_free(encoder);
+        uva__encoder_free(encoder);
         uva_schema_release(&root);
     }
 }
@@ -325,23 +327,23 @@ START_TEST(other_schemas_are_refused)
 {
     static const char metadata[] = NATIVE_PAIR;
     struct ArrowSchema root, *values;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
 
-    ck_assert_int_eq(uva_encoder_new(NULL, NULL, &encoder, &error), EINVAL);
+    ck_assert_int_eq(uva__encoder_new(NULL, NULL, &encoder, &error), EINVAL);
     plain_schema(&root, "i", "", 0);
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), EINVAL);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, &error), EINVAL);
     uva_schema_release(&root);
     plain_schema(&root, "+s", "", 1);
     plain_schema(root.children[0], "i", "x", 0);
     values = plain_schema_dictionary(root.children[0]);
     plain_schema(values, "u", "x", 0);
     values->metadata = metadata;
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), ENOTSUP);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, &error), ENOTSUP);
     ck_assert_ptr_nonnull(strstr(error.message, "metadata"));
     values->metadata = NULL;
     values->format = "i";
     plain_schema(plain_schema_dictionary(values), "u", "", 0);
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), ENOTSUP);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, &error), ENOTSUP);
     ck_assert_ptr_nonnull(strstr(error.message, "indices"));
     uva_schema_release(&root);
 }
@@ -489,20 +491,20 @@ START_TEST(arrays_are_checked)
     struct ArrowSchema schema, root;
     struct ArrowArray array, whole, child[2] = {{0}};
     struct ArrowDeviceArray batch;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     int code;
 
     column_of(fault->format, fault->child, &schema, &array);
     wrap(&schema, &array, &root, &batch);
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, &error), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
     whole = *batch.array.children[0];
     for (int64_t i = 0; i < whole.n_children; i++)
         child[i] = *whole.children[i];
     fault->spoil(batch.array.children[0]);
-    code = uva_encoder_batch(encoder, &batch, &part, &error);
+    code = uva__encoder_batch(encoder, &batch, &part, &error);
     ck_assert_int_eq(code, EINVAL);
     ck_assert_msg(strstr(error.message, fault->text) != NULL &&
                       strstr(error.message, "'it") != NULL,
@@ -511,18 +513,18 @@ START_TEST(arrays_are_checked)
     for (int64_t i = 0; i < whole.n_children; i++)
         *whole.children[i] = child[i];
     uva_array_release(&batch);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     uva_schema_release(&root);
 }
 END_TEST
 
 /* The batch is refused, by a text with these words. */
-static void refused(struct uva_encoder *encoder, struct ArrowDeviceArray *batch,
-                    int code, const char *words)
+static void refused(struct uva__encoder *encoder,
+                    struct ArrowDeviceArray *batch, int code, const char *words)
 {
     struct uva_part part;
 
-    ck_assert_int_eq(uva_encoder_batch(encoder, batch, &part, &error), code);
+    ck_assert_int_eq(uva__encoder_batch(encoder, batch, &part, &error), code);
     ck_assert_msg(strstr(error.message, words) != NULL, "%s", error.message);
 }
 
@@ -532,14 +534,14 @@ START_TEST(devices_are_refused)
     struct ArrowSchema schema, root;
     struct ArrowArray array;
     struct ArrowDeviceArray batch;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     int event = 0;
 
     texts(&schema, &array, 3);
     wrap(&schema, &array, &root, &batch);
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, NULL), 0);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, NULL), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
     batch.device_type = ARROW_DEVICE_CUDA;
     refused(encoder, &batch, ENOTSUP, "on a device");
@@ -548,9 +550,9 @@ START_TEST(devices_are_refused)
     refused(encoder, &batch, ENOTSUP, "behind an event");
     batch.sync_event = NULL;
     batch.device_type = ARROW_DEVICE_ROCM_HOST;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &batch, &part, &error), 0);
+    ck_assert_int_eq(uva__encoder_batch(encoder, &batch, &part, &error), 0);
     uva_part_release(&part);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     uva_schema_release(&root);
 }
 END_TEST
@@ -560,19 +562,19 @@ START_TEST(batches_are_checked)
     struct ArrowSchema schema, root;
     struct ArrowArray array, kept;
     struct ArrowDeviceArray batch;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     struct ArrowArray *column, other = {0};
 
     texts(&schema, &array, 3);
     wrap(&schema, &array, &root, &batch);
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, NULL), 0);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, NULL), 0);
     refused(encoder, &batch, EINVAL, "comes first");
-    ck_assert_int_eq(uva_encoder_end(encoder, &part), EINVAL);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_end(encoder, &part), EINVAL);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), EINVAL);
-    ck_assert_int_eq(uva_encoder_batch(encoder, NULL, &part, NULL), EINVAL);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), EINVAL);
+    ck_assert_int_eq(uva__encoder_batch(encoder, NULL, &part, NULL), EINVAL);
     kept = batch.array;
     batch.array.release = NULL;
     refused(encoder, &batch, EINVAL, "released");
@@ -594,13 +596,13 @@ START_TEST(batches_are_checked)
     batch.array.null_count = -1;
     refused(encoder, &batch, ENOTSUP, "rows that are null");
     batch.array.null_count = 0;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &batch, &part, &error), 0);
+    ck_assert_int_eq(uva__encoder_batch(encoder, &batch, &part, &error), 0);
     uva_part_release(&part);
-    ck_assert_int_eq(uva_encoder_end(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_end(encoder, &part), 0);
     uva_part_release(&part);
-    ck_assert_int_eq(uva_encoder_end(encoder, &part), EINVAL);
-    refused(encoder, &batch, EINVAL, "uva_encoder_end");
-    uva_encoder_free(encoder);
+    ck_assert_int_eq(uva__encoder_end(encoder, &part), EINVAL);
+    refused(encoder, &batch, EINVAL, "uva__encoder_end");
+    uva__encoder_free(encoder);
     uva_schema_release(&root);
 }
 END_TEST
@@ -609,7 +611,7 @@ START_TEST(buffers_that_cannot_be_are_refused)
 {
     struct ArrowSchema root;
     struct ArrowDeviceArray batch;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
 
     plain_schema(&root, "+s", "", 4);
@@ -621,13 +623,14 @@ START_TEST(buffers_that_cannot_be_are_refused)
         plain_array(batch.array.children[i], INT64_MAX / 4, 2, 0);
         batch.array.children[i]->buffers[1] = bits;
     }
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, &error), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
-    ck_assert_int_eq(uva_encoder_batch(encoder, &batch, &part, &error), EINVAL);
+    ck_assert_int_eq(uva__encoder_batch(encoder, &batch, &part, &error),
+                     EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "too large"));
     uva_array_release(&batch);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     uva_schema_release(&root);
 }
 END_TEST
@@ -665,22 +668,22 @@ START_TEST(a_dictionary_is_sent_as_it_changes)
 {
     struct ArrowDeviceArray batches[4];
     struct uva_part part;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct ArrowSchema root;
     size_t headers[4] = {0};
 
     growing(&root, batches);
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, &error), 0);
     uva_schema_release(&root);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
     for (int i = 0; i < 4; i++) {
-        ck_assert_int_eq(uva_encoder_batch(encoder, &batches[i], &part, &error),
-                         0);
+        ck_assert_int_eq(
+            uva__encoder_batch(encoder, &batches[i], &part, &error), 0);
         headers[i] = messages_of(&part);
         uva_part_release(&part);
     }
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     ck_assert_uint_eq(headers[0], 2);
     ck_assert_uint_eq(headers[1], 1);
     ck_assert_uint_eq(headers[2], 2);
@@ -692,7 +695,7 @@ END_TEST
  * schema of the values. Returns whether the second one is not sent. */
 static bool is_kept(struct ArrowSchema *schema, struct ArrowArray *values)
 {
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     size_t messages = 0;
 
@@ -703,17 +706,18 @@ static bool is_kept(struct ArrowSchema *schema, struct ArrowArray *values)
         ck_assert_int_eq(uva_schema_copy(schema, &copy), 0);
         indexed(4, &copy, &values[i], &root, &batch);
         if (i == 0) {
-            ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
-            ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+            ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, &error),
+                             0);
+            ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
             uva_part_release(&part);
         }
         uva_schema_release(&root);
-        ck_assert_msg(uva_encoder_batch(encoder, &batch, &part, &error) == 0,
+        ck_assert_msg(uva__encoder_batch(encoder, &batch, &part, &error) == 0,
                       "%s", error.message);
         messages = messages_of(&part);
         uva_part_release(&part);
     }
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     uva_schema_release(schema);
     return messages == 1;
 }
@@ -785,27 +789,27 @@ START_TEST(a_dictionary_must_be_there)
 {
     struct ArrowDeviceArray batches[4];
     struct uva_part part;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct ArrowArray *values;
     struct ArrowSchema root;
 
     growing(&root, batches);
-    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_new(&root, NULL, &encoder, &error), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
     values = batches[0].array.children[0]->dictionary;
     batches[0].array.children[0]->dictionary = NULL;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &batches[0], &part, &error),
+    ck_assert_int_eq(uva__encoder_batch(encoder, &batches[0], &part, &error),
                      EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "lacks its"));
     batches[0].array.children[0]->dictionary = values;
     values->length = -7;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &batches[0], &part, &error),
+    ck_assert_int_eq(uva__encoder_batch(encoder, &batches[0], &part, &error),
                      EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "length -7"));
     for (int i = 0; i < 4; i++)
         uva_array_release(&batches[i]);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     uva_schema_release(&root);
 }
 END_TEST
@@ -880,13 +884,13 @@ static const struct uva_encode sweeps[] = {
 /* Whether the library was built with the codec. */
 static bool has_codec(const struct uva_encode *options)
 {
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct ArrowSchema schema;
     int code;
 
     plain_schema(&schema, "+s", "", 0);
-    code = uva_encoder_new(&schema, options, &encoder, NULL);
-    uva_encoder_free(encoder);
+    code = uva__encoder_new(&schema, options, &encoder, NULL);
+    uva__encoder_free(encoder);
     uva_schema_release(&schema);
     return code == 0;
 }
@@ -923,7 +927,7 @@ START_TEST(a_call_without_memory_changes_nothing)
 
     for (long k = 0; failures > 0; k++) {
         struct ArrowDeviceArray batches[4];
-        struct uva_encoder *encoder = NULL;
+        struct uva__encoder *encoder = NULL;
         struct uva_part part;
         struct output output = {0};
         struct ArrowSchema root;
@@ -931,19 +935,19 @@ START_TEST(a_call_without_memory_changes_nothing)
         failures = k == 0;
         growing(&root, batches);
         root.metadata = NATIVE_PAIR;
-        RETRY(uva_encoder_new(&root, options, &encoder, &error), k, failures);
+        RETRY(uva__encoder_new(&root, options, &encoder, &error), k, failures);
         uva_schema_release(&root);
-        RETRY(uva_encoder_begin(encoder, &part), k, failures);
+        RETRY(uva__encoder_begin(encoder, &part), k, failures);
         output_add(&output, &part);
         for (int i = 0; i < 3 + (options->format != UVA_FORMAT_ARROW_FILE);
              i++) {
-            RETRY(uva_encoder_batch(encoder, &batches[i], &part, &error), k,
+            RETRY(uva__encoder_batch(encoder, &batches[i], &part, &error), k,
                   failures);
             output_add(&output, &part);
         }
-        RETRY(uva_encoder_end(encoder, &part), k, failures);
+        RETRY(uva__encoder_end(encoder, &part), k, failures);
         output_add(&output, &part);
-        uva_encoder_free(encoder);
+        uva__encoder_free(encoder);
         uva_array_release(&batches[3]);
         if (k == 0) {
             expected = output;
@@ -963,18 +967,18 @@ START_TEST(a_copy_without_memory_fails)
 
     for (long k = 1; failures > 0; k++) {
         struct ArrowDeviceArray batch;
-        struct uva_encoder *encoder = NULL;
+        struct uva__encoder *encoder = NULL;
         struct uva_part part;
         struct ArrowSchema root;
 
         failures = 0;
         copied(&root, &batch);
-        RETRY(uva_encoder_new(&root, &sweeps[_i], &encoder, &error), k,
+        RETRY(uva__encoder_new(&root, &sweeps[_i], &encoder, &error), k,
               failures);
-        ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+        ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
         uva_part_release(&part);
-        RETRY(uva_encoder_batch(encoder, &batch, &part, &error), k, failures);
-        uva_encoder_free(encoder);
+        RETRY(uva__encoder_batch(encoder, &batch, &part, &error), k, failures);
+        uva__encoder_free(encoder);
         uva_part_release(&part); /* outlives the encoder */
         uva_schema_release(&root);
     }
@@ -1040,7 +1044,7 @@ START_TEST(nothing_can_be_freed)
 {
     struct uva_part part = {0};
 
-    uva_encoder_free(NULL);
+    uva__encoder_free(NULL);
     uva_part_release(NULL);
     uva_part_release(&part);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "io/encoder.h"
 #include "support/check_suite.h"
 #include "support/every_type.h"
 #include "support/faulty_libc.h"
@@ -110,23 +111,23 @@ static void part_add(char *text, size_t room, struct uva_part *part)
 static const char *encode(const struct uva_encode *options, struct table *t)
 {
     static char text[4096];
-    struct uva_encoder *encoder = NULL;
+    struct uva__encoder *encoder = NULL;
     struct uva_part part;
 
     text[0] = '\0';
-    ck_assert_msg(uva_encoder_new(&t->schema, options, &encoder, &error) == 0,
+    ck_assert_msg(uva__encoder_new(&t->schema, options, &encoder, &error) == 0,
                   "%s", error.message);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     part_add(text, sizeof(text), &part);
-    ck_assert_msg(uva_encoder_batch(encoder, &t->batch, &part, &error) == 0,
+    ck_assert_msg(uva__encoder_batch(encoder, &t->batch, &part, &error) == 0,
                   "%s", error.message);
     ck_assert(!uva_array_is_live(&t->batch));
     uva_schema_release(&t->schema);
     part_add(text, sizeof(text), &part);
-    ck_assert_int_eq(uva_encoder_end(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_end(encoder, &part), 0);
     ck_assert_uint_eq(part.count, 0);
     part_add(text, sizeof(text), &part);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     return text;
 }
 
@@ -526,20 +527,20 @@ START_TEST(no_rows_are_an_empty_part)
 {
     const struct uva_encode *formats[] = {&csv, &json};
     struct uva_part part;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct table t;
 
     table_begin(&t, 0, 1);
     (void)table_column(&t, 0, "i", "i", NULL, NULL);
-    ck_assert_int_eq(uva_encoder_new(&t.schema, formats[_i], &encoder, &error),
+    ck_assert_int_eq(uva__encoder_new(&t.schema, formats[_i], &encoder, &error),
                      0);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     ck_assert_int_eq(part.bytes, _i == 0 ? 2 : 0);
     uva_part_release(&part);
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error), 0);
     ck_assert_int_eq(part.bytes, 0);
     ck_assert_ptr_null(part.owner);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     table_release(&t);
 }
 END_TEST
@@ -567,17 +568,17 @@ START_TEST(arbitrary_values_are_written)
 {
     const struct uva_encode *options = _i & 1 ? &json : &csv;
     const bool nulls = (_i & 2) != 0;
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     size_t lines = 0;
     struct table t;
 
     every_table(_i / 4, nulls, &t);
-    ck_assert_msg(uva_encoder_new(&t.schema, options, &encoder, &error) == 0,
+    ck_assert_msg(uva__encoder_new(&t.schema, options, &encoder, &error) == 0,
                   "type %d: %s", _i / 4, error.message);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
-    ck_assert_msg(uva_encoder_batch(encoder, &t.batch, &part, &error) == 0,
+    ck_assert_msg(uva__encoder_batch(encoder, &t.batch, &part, &error) == 0,
                   "type %d: %s", _i / 4, error.message);
     for (size_t i = 0; i < part.buffers[0].len; i++)
         lines += part.buffers[0].base[i] == '\n';
@@ -585,7 +586,7 @@ START_TEST(arbitrary_values_are_written)
     if (_i & 1)
         ck_assert_uint_eq(lines, 9);
     uva_part_release(&part);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     table_release(&t);
 }
 END_TEST
@@ -594,11 +595,11 @@ END_TEST
 
 static void refused_options(const struct uva_encode *write, const char *text)
 {
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct table t;
 
     table_begin(&t, 0, 0);
-    ck_assert_int_eq(uva_encoder_new(&t.schema, write, &encoder, &error),
+    ck_assert_int_eq(uva__encoder_new(&t.schema, write, &encoder, &error),
                      EINVAL);
     ck_assert_msg(strstr(error.message, text) != NULL, "%s", error.message);
     table_release(&t);
@@ -644,9 +645,9 @@ END_TEST
 static void refused_schema(const struct ArrowSchema *schema, int code,
                            const char *text)
 {
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
 
-    ck_assert_int_eq(uva_encoder_new(schema, &json, &encoder, &error), code);
+    ck_assert_int_eq(uva__encoder_new(schema, &json, &encoder, &error), code);
     ck_assert_msg(strstr(error.message, text) != NULL, "%s", error.message);
 }
 
@@ -937,7 +938,7 @@ static const struct {
 
 START_TEST(arrays_are_checked)
 {
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     struct ArrowArray *column, kept;
     struct table t;
@@ -945,18 +946,18 @@ START_TEST(arrays_are_checked)
     column = fitting(faults[_i].format, &t);
     kept = *column;
     faults[_i].spoil(column);
-    ck_assert_int_eq(uva_encoder_new(&t.schema, &csv, &encoder, &error), 0);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_new(&t.schema, &csv, &encoder, &error), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error),
                      EINVAL);
     ck_assert_msg(strstr(error.message, "the batch does not fit the schema"),
                   "%s", error.message);
     ck_assert(uva_array_is_live(&t.batch));
     *column = kept;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error), 0);
     uva_part_release(&part);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     table_release(&t);
 }
 END_TEST
@@ -975,27 +976,27 @@ END_TEST
 /* Runs without an end, and with too few values. */
 START_TEST(runs_are_checked)
 {
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     struct ArrowArray *column;
     struct table t;
 
     column = fitting("+r", &t);
-    ck_assert_int_eq(uva_encoder_new(&t.schema, &csv, &encoder, &error), 0);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_new(&t.schema, &csv, &encoder, &error), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     uva_part_release(&part);
     column->children[0]->length = 0;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error),
                      EINVAL);
     column->children[0]->length = 3;
     column->children[1]->length = 2;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error),
                      EINVAL);
     column->length = 0; /* then there is no value to find */
     t.batch.array.length = 0;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error), 0);
     uva_part_release(&part);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     table_release(&t);
 }
 END_TEST
@@ -1003,37 +1004,37 @@ END_TEST
 START_TEST(calls_are_checked)
 {
     static const uint8_t none[] = {2}, all[] = {1};
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     struct table t;
 
     (void)fitting("i", &t);
-    ck_assert_int_eq(uva_encoder_new(&t.schema, &json, &encoder, &error), 0);
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+    ck_assert_int_eq(uva__encoder_new(&t.schema, &json, &encoder, &error), 0);
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error),
                      EINVAL);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     ck_assert_ptr_null(part.owner);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), EINVAL);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), EINVAL);
     t.batch.device_type = ARROW_DEVICE_CUDA;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error),
                      ENOTSUP);
     t.batch.device_type = ARROW_DEVICE_CPU;
     t.batch.array.length = -1;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error),
                      EINVAL);
     t.batch.array.length = 1;
     t.batch.array.offset = -1;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error),
                      EINVAL);
     t.batch.array.offset = 0;
     t.batch.array.null_count = -1;
     t.batch.array.buffers[0] = none;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error),
                      ENOTSUP);
     ck_assert_ptr_nonnull(strstr(error.message, "row 0 is null"));
     t.batch.array.buffers[0] = all;
-    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
-    uva_encoder_free(encoder);
+    ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, &error), 0);
+    uva__encoder_free(encoder);
     ck_assert_int_eq(part.bytes, 10); /* {"col":0}, also after the encoder */
     uva_part_release(&part);
     table_release(&t);
@@ -1093,27 +1094,27 @@ START_TEST(a_value_without_memory_fails)
     if ((_i & 3) == 2)
         write.csv.delimiter = '0'; /* most values are in quotes */
     for (long k = 1; failed; k++) {
-        struct uva_encoder *encoder = NULL;
+        struct uva__encoder *encoder = NULL;
         struct uva_part part = {0};
         struct table t;
         int code;
 
         swept(sweeps[_i / 4], &t);
-        ck_assert_int_eq(uva_encoder_new(&t.schema, &write, &encoder, &error),
+        ck_assert_int_eq(uva__encoder_new(&t.schema, &write, &encoder, &error),
                          0);
-        ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+        ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
         uva_part_release(&part);
         faulty_libc_fail(k);
-        code = uva_encoder_batch(encoder, &t.batch, &part, &error);
+        code = uva__encoder_batch(encoder, &t.batch, &part, &error);
         failed = faulty_libc_stop();
         ck_assert_int_eq(code, failed ? ENOMEM : 0);
         ck_assert(uva_array_is_live(&t.batch) == failed);
         if (failed)
             ck_assert_int_eq(
-                uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
+                uva__encoder_batch(encoder, &t.batch, &part, &error), 0);
         ck_assert_int_gt(part.bytes, SWEPT_ROWS);
         uva_part_release(&part);
-        uva_encoder_free(encoder);
+        uva__encoder_free(encoder);
         table_release(&t);
     }
 }
@@ -1126,7 +1127,7 @@ enum { THREADS = 4, ROUNDS = 200 };
 /* Encodes batches of one value each, and looks at each text. */
 static void encode_many(void *ctx)
 {
-    struct uva_encoder *encoder = ctx;
+    struct uva__encoder *encoder = ctx;
 
     for (int32_t i = 0; i < ROUNDS; i++) {
         struct uva_part part;
@@ -1135,7 +1136,7 @@ static void encode_many(void *ctx)
 
         table_begin(&t, 1, 1);
         (void)table_column(&t, 0, "i", "n", &i, NULL);
-        ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, NULL), 0);
+        ck_assert_int_eq(uva__encoder_batch(encoder, &t.batch, &part, NULL), 0);
         (void)snprintf(expected, sizeof(expected), "{\"n\":%d}\n", (int)i);
         ck_assert_int_eq(part.bytes, (int64_t)strlen(expected));
         ck_assert_int_eq(
@@ -1148,20 +1149,20 @@ static void encode_many(void *ctx)
 START_TEST(several_threads_encode_at_a_time)
 {
     uv_thread_t threads[THREADS];
-    struct uva_encoder *encoder;
+    struct uva__encoder *encoder;
     struct uva_part part;
     struct table t;
 
     table_begin(&t, 0, 1);
     (void)table_column(&t, 0, "i", "n", NULL, NULL);
-    ck_assert_int_eq(uva_encoder_new(&t.schema, &json, &encoder, &error), 0);
-    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    ck_assert_int_eq(uva__encoder_new(&t.schema, &json, &encoder, &error), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(uv_thread_create(&threads[i], encode_many, encoder),
                          0);
     for (int i = 0; i < THREADS; i++)
         (void)uv_thread_join(&threads[i]);
-    uva_encoder_free(encoder);
+    uva__encoder_free(encoder);
     table_release(&t);
 }
 END_TEST
