@@ -89,13 +89,13 @@ START_TEST(a_stage_counts_the_bytes_that_it_has_asked_for)
             f.stream,
             &(struct uva_parallel){.workers = 1, .window.bytes = 4 * SIZE}),
         0);
-    f.got.appetite = 0;
+    f.got.appetite = 1;
     fixture_start(&f);
     loop_until(&f.loop, is_delivered, &f);
     loop_settle(&f.loop);
     loop_settle(&f.loop);
-    /* the windows, a batch too many in the source's, the one delivered, one
-     * with the worker, and the schemas */
+    /* the windows, a batch too many in the source's, one on its way, one with
+     * the worker, and the schemas */
     ck_assert_int_le(atomic_load(&f.fake.live), 2 + 1 + 4 + 1 + 1 + 4);
     uva_stream_cancel(f.stream, 0, NULL);
     await_end(&f);
@@ -253,7 +253,7 @@ START_TEST(a_budget_bounds_what_all_streams_hold)
         more[i].options.on_loop = true;
         more[i].stream = fixture_blocking(&more[i]);
         ck_assert_int_eq(uva_stream_map(more[i].stream, &mapping), 0);
-        more[i].got.appetite = 0;
+        more[i].got.appetite = 1;
         fixture_start(&more[i]);
     }
     for (int i = 0; i < STREAMS; i++)
@@ -394,7 +394,7 @@ START_TEST(a_budget_bounds_what_a_merge_holds)
             _i == 0 ? fixture_blocking(&more[i]) : fixture_tasks(&more[i]);
     }
     join_streams(true);
-    more[0].got.appetite = 0;
+    more[0].got.appetite = 1;
     fixture_start(&more[0]);
     loop_until(&f.loop, is_delivered, &more[0]);
     loop_until(&f.loop, each_holds_one, NULL);
@@ -519,7 +519,7 @@ START_TEST(a_full_budget_admits_one_push_at_a_time)
     fake_source_schema(&f.fake, &schema);
     ck_assert_int_eq(uva_pusher_set_schema(pusher, &schema), 0);
     fixture_start(&f);
-    for (int i = 0; i < 2; i++) { /* one is delivered, one is in the queue */
+    for (int i = 0; i < 2; i++) { /* the first fills the budget */
         fake_source_batch(&f.fake, i, &array);
         ck_assert_int_eq(uva_pusher_push(pusher, &array, NULL, 0),
                          i == 0 ? 0 : EAGAIN);
@@ -592,7 +592,7 @@ START_TEST(a_stopped_stream_holds_little)
         streams[i] = uva_stream_from_arrow_stream(runtime, &source, &on_loop);
         ck_assert_int_eq(uva_stream_for_each(streams[i], &consumer, NULL), 0);
     }
-    while (atomic_load(&got.batches) < COUNT)
+    while (atomic_load(&got.schemas) < COUNT)
         loop_turn(&f.loop);
     ck_assert_int_le((heap - before) / COUNT, 4096);
     for (int i = 0; i < COUNT; i++) {
