@@ -57,7 +57,7 @@ def test_a_fatal_error_is_over_once_its_cause_is(pool):
             assert await page.failure(
                 pool, "INSERT INTO numbers SELECT range FROM range(1000000)")
             failure = await page.failure(pool, "CHECKPOINT")
-        assert failure[3].startswith("the query fails: FATAL Error")
+        assert failure[3].startswith("query: the query fails: FATAL Error")
         await pool.execute("INSERT INTO numbers VALUES (2)")
         return await page.values(pool, "SELECT n FROM numbers ORDER BY n")
 

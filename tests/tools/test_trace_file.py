@@ -113,7 +113,7 @@ class Flights(Trace):
 
     def test_queues_are_counted(self):
         names = {event["name"] for event in self.of("C")}
-        self.assertTrue(any(name.startswith("batches in arrow_stream (0) of ")
+        self.assertTrue(any(name.startswith("batches in query (0) of ")
                             for name in names), names)
         for event in self.of("C"):
             self.assertGreaterEqual(min(event["args"].values()), 0)
