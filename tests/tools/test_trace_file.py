@@ -60,8 +60,7 @@ class Flights(Trace):
 
     def test_every_batch_has_its_spans(self):
         for name, count in (("get_next", BATCHES), ("map", BATCHES),
-                            ("transform", BATCHES),
-                            ("on_batch", BATCHES + 1)):  # the line of names
+                            ("transform", BATCHES), ("on_batch", BATCHES)):
             batches = [event["args"]["batch"] for event in self.of("X", name)
                        if "batch" in event["args"]]  # the read of the end
             self.assertEqual(sorted(batches), list(range(count)), name)
@@ -88,8 +87,8 @@ class Flights(Trace):
                 stack.append(end)
 
     def test_arrows_lead_from_the_source_to_the_consumer(self):
-        """The transform puts the line of names first, and so numbers batches
-        anew: an arrow ends there, and another one leads to the consumer."""
+        """The transform numbers batches anew: an arrow ends there, and another
+        one leads to the consumer."""
         spans = {(event["tid"], event["ts"]): event for event in self.of("X")}
         flows = collections.defaultdict(list)
         for event in self.trace:
@@ -109,7 +108,7 @@ class Flights(Trace):
                          for span in bound}), 1)
                 self.assertGreater(len({span["tid"] for span in bound}), 1)
         self.assertEqual(found, {("get_next", "map", "transform"): BATCHES,
-                                 ("map", "on_batch"): BATCHES + 1})
+                                 ("map", "on_batch"): BATCHES})
 
     def test_queues_are_counted(self):
         names = {event["name"] for event in self.of("C")}
