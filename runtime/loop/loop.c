@@ -33,23 +33,56 @@ static struct uva_runtime *loop_embedded(const struct uva__rt *rt)
                                                                       : NULL;
 }
 
-void uva__loop_ref(struct uva__rt *rt)
+/* The wake-up handle stands for all reasons; libuv counts a handle once. */
+static void loop_weigh(struct uva_runtime *runtime)
 {
-    struct uva_runtime *runtime = loop_embedded(rt);
+    const struct uva__rt *rt = runtime->rt;
 
-    if (runtime != NULL && rt->loop.keepalive++ == 0)
+    if (rt->loop.keepalive > 0 ||
+        (rt->loop.streams > 0 && !rt->loop.streams_let_go))
         uv_ref((uv_handle_t *)&runtime->wake);
+    else
+        uv_unref((uv_handle_t *)&runtime->wake);
 }
 
-void uva__loop_unref(struct uva__rt *rt)
+static void loop_count(struct uva__rt *rt, int64_t *reasons, int change)
 {
     struct uva_runtime *runtime = loop_embedded(rt);
 
     if (runtime == NULL)
         return;
-    assert(rt->loop.keepalive > 0);
-    if (--rt->loop.keepalive == 0)
-        uv_unref((uv_handle_t *)&runtime->wake);
+    *reasons += change;
+    assert(*reasons >= 0);
+    loop_weigh(runtime);
+}
+
+void uva__loop_ref(struct uva__rt *rt)
+{
+    loop_count(rt, &rt->loop.keepalive, 1);
+}
+
+void uva__loop_unref(struct uva__rt *rt)
+{
+    loop_count(rt, &rt->loop.keepalive, -1);
+}
+
+void uva__loop_ref_stream(struct uva__rt *rt)
+{
+    loop_count(rt, &rt->loop.streams, 1);
+}
+
+void uva__loop_unref_stream(struct uva__rt *rt)
+{
+    loop_count(rt, &rt->loop.streams, -1);
+}
+
+void uva_runtime_keep_alive(struct uva_runtime *runtime, bool keeps)
+{
+    if (runtime == NULL || !uva__rt_is_alive(runtime->rt) ||
+        loop_embedded(runtime->rt) == NULL)
+        return;
+    runtime->rt->loop.streams_let_go = !keeps;
+    loop_weigh(runtime);
 }
 
 /* ---- turns -------------------------------------------------------------- */
@@ -128,7 +161,7 @@ static void turn_stop_idle(struct uva_runtime *runtime)
         return;
     (void)uv_idle_stop(&runtime->idle);
     (void)uv_check_stop(&runtime->check);
-    uva__loop_unref(runtime->rt);
+    uva__loop_unref_stream(runtime->rt);
 }
 
 static void idle_spin(uv_idle_t *idle)
@@ -141,12 +174,13 @@ static void check_turn(uv_check_t *check)
     uva__loop_turn(uva__container_of(check, struct uva_runtime, check));
 }
 
-/* A turn was cut short: the loop must run the next one without sleeping. */
+/* A turn was cut short: the loop must run the next one without sleeping. Its
+ * work is of streams, or keeps the loop alive by itself. */
 static void turn_go_on(struct uva_runtime *runtime)
 {
     if (uv_is_active((uv_handle_t *)&runtime->idle))
         return;
-    uva__loop_ref(runtime->rt);
+    uva__loop_ref_stream(runtime->rt);
     (void)uv_idle_start(&runtime->idle, idle_spin);
     (void)uv_check_start(&runtime->check, check_turn);
 }

@@ -38,6 +38,11 @@ void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object);
 void uva__loop_ref(struct uva__rt *rt);
 void uva__loop_unref(struct uva__rt *rt);
 
+/* The same for a stream that runs, which is no reason while the user lets it go
+ * by uva_runtime_keep_alive(). Thread: loop. */
+void uva__loop_ref_stream(struct uva__rt *rt);
+void uva__loop_unref_stream(struct uva__rt *rt);
+
 /* Counts the reason of an object of which `*keeps` states that it is counted.
  * Thread: loop. */
 static inline void uva__loop_keep(struct uva__rt *rt, bool *keeps)

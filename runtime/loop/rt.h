@@ -117,14 +117,17 @@ struct uva__rt {
                                    last task */
     struct uva__wakeup lanes;   /* posted by `jobs`: loop/lane_news.c */
 
-    struct {                           /* loop thread only */
-        struct uva__list queue;        /* wake-ups to be run */
-        struct uva_runtime *runtime;   /* borrows; NULL once detached */
-        bool turned;                   /* the host makes each turn */
-        int64_t keepalive;             /* reasons to keep the loop alive */
-        int32_t quantum;               /* batches in one run of a wake-up */
-        int32_t spent;                 /* batches in this turn */
-        int32_t budget;                /* most batches in a turn */
+    struct {                         /* loop thread only */
+        struct uva__list queue;      /* wake-ups to be run */
+        struct uva_runtime *runtime; /* borrows; NULL once detached */
+        bool turned;                 /* the host makes each turn */
+        int64_t keepalive;           /* reasons to keep the loop alive */
+        int64_t streams;             /* streams and cut turns, which are reasons
+                                        unless ... */
+        bool streams_let_go;         /* ... the user lets them go */
+        int32_t quantum;             /* batches in one run of a wake-up */
+        int32_t spent;               /* batches in this turn */
+        int32_t budget;              /* most batches in a turn */
         struct uva__hold_up *hold_ups; /* borrows: a close waits for these */
     } loop;
 };

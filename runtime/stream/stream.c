@@ -358,6 +358,13 @@ static int stream_enter(struct uva_stream *s, struct uva_error *error)
     return ESHUTDOWN;
 }
 
+static void stream_keep_loop(struct uva_stream *s)
+{
+    if (!s->loop.keeps_loop)
+        uva__loop_ref_stream(s->rt);
+    s->loop.keeps_loop = true;
+}
+
 int uva__stream_start(struct uva_stream *s, struct uva_error *error)
 {
     const int code = stream_enter(s, error);
@@ -370,7 +377,7 @@ int uva__stream_start(struct uva_stream *s, struct uva_error *error)
     uva__wakeup_acquire(&s->wakeup); /* this call's: a stream that has started
                                         may end, and its holders release it */
     if (uva__rt_on_loop(s->rt))
-        uva__loop_keep(s->rt, &s->loop.keeps_loop);
+        stream_keep_loop(s);
     uva__atomic64_exchange(&s->state, UVA__STREAM_STARTED);
     uva__rt_wake(s->rt, &s->wakeup);
     uva__wakeup_release(&s->wakeup);
@@ -383,7 +390,7 @@ static void stream_begin(struct uva_stream *s)
                 s->sink->ops->name);
     uva__point_set_name(&s->label->consumer, s->sink->ops->name);
     s->loop.begun = true;
-    uva__loop_keep(s->rt, &s->loop.keeps_loop);
+    stream_keep_loop(s);
     uva__loop_track(s->rt, &s->loop.object);
     s->tail->priority = s->priority;
     s->sink->ops->begin(s);
@@ -489,7 +496,7 @@ void uva__stream_done(struct uva_stream *s, int code,
     uva__atomic64_exchange(&s->state, UVA__STREAM_DONE);
     s->tail = NULL;
     uva__loop_untrack(rt, &s->loop.object);
-    uva__loop_unref(rt); /* since it began */
+    uva__loop_unref_stream(rt); /* since it began */
     uva__rt_stream_end(rt);
     uva__wakeup_release(&s->wakeup);
 }

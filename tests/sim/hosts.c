@@ -33,6 +33,7 @@ static struct host {
     void (*begin)(struct uva_runtime *runtime); /* if alone: runs first */
     int fiber;         /* fiber that runs the loop; -1: not ours */
     bool may_close;    /* if alone: everything else is over */
+    bool lets_go;      /* if alone: its streams may not keep the loop alive */
     bool posted;       /* a turn was requested */
     bool closing;      /* a close was requested */
     bool joins;        /* if turned: joins it once the close has begun */
@@ -104,14 +105,40 @@ static bool host_may_close(void *arg)
 
 static void host_close(struct host *host, int64_t grace_ms);
 
+static void host_keep(struct host *host, bool keeps)
+{
+    if (!host->closed)
+        uva_runtime_keep_alive(host->runtime, keeps);
+}
+
+static void host_choose_to_keep(void *ctx)
+{
+    host_keep(ctx, sim_choose(2) != 0);
+}
+
+/* The streams may be let go before the loop runs, and while it does. */
+static void host_run_let_go(struct host *host)
+{
+    expectation_note("the streams are let go");
+    host_keep(host, false);
+    (void)uv_run(&host->loop, UV_RUN_DEFAULT);
+    if (!host->closed &&
+        uva_runtime_post(host->runtime, host_choose_to_keep, host) == 0)
+        (void)uv_run(&host->loop, UV_RUN_DEFAULT);
+    host_keep(host, true);
+}
+
 /* A chain that is left when the loop ends would wait for ever. */
 static void host_run_alone(struct host *host)
 {
     host->begin(host->runtime);
     host->fiber = sim_self();
+    if (host->lets_go)
+        host_run_let_go(host);
     (void)uv_run(&host->loop, UV_RUN_DEFAULT);
     expectation_note("the loop has nothing more to do");
     sim_wait(host_may_close, host);
+    host_keep(host, !host->lets_go);
     host_close(host, 0);
     (void)uv_run(&host->loop, UV_RUN_DEFAULT);
 }
@@ -277,6 +304,7 @@ struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
     host_draw(host, workers);
     host->how = BY_LOOP;
     host->begin = begin;
+    host->lets_go = peers_chance(1, 4);
     expectation_note("a runtime alone on a loop");
     peers_spawn("host of a loop", loop_host, host);
     sim_wait(host_is_open, host);
