@@ -12,9 +12,12 @@
 
 enum {
     /* A runtime that closes waits so long for jobs of its worker threads, and
-     * for extractions of other threads, that still use the user's objects. The
-     * loop goes on meanwhile. A second is acceptable to the user of a program
-     * that ends, and far more than a job needs that has seen the cancel. */
+     * for extractions of other threads, that still use the user's objects; for
+     * a handler's callback that runs on a worker; and for the driver call that
+     * makes the consumer's device stream wait. The loop goes on meanwhile. A
+     * second is acceptable to the user of a program that ends, and far more
+     * than a job needs that has seen the cancel. The default of the option
+     * close_limit_ms. */
     UVA__LIMIT_CLOSE_MS = 1000,
 
     /* The last owner of worker threads waits so long for threads that are
@@ -52,16 +55,6 @@ enum {
      * the library are inside; no new one begins. Blocks the thread that exits.
      * As long as UVA__LIMIT_DEVICE_THREAD_MS, for the same reason. */
     UVA__LIMIT_EXIT_MS = 1000,
-
-    /* A runtime that closes waits so long for the driver call that makes the
-     * consumer's device stream wait, before it ends the stream of batches
-     * without it. As long as UVA__LIMIT_CLOSE_MS, for the same reason. */
-    UVA__LIMIT_DRIVER_MS = 1000,
-
-    /* A closing runtime waits so long for a handler's callback that runs on a
-     * worker thread, before it ends the stream without it. As long as
-     * UVA__LIMIT_CLOSE_MS, for the same reason. */
-    UVA__LIMIT_CALLBACK_MS = 1000,
 
     /* When a foreign producer releases its handler, the release callback waits
      * so long for calls of that producer's request() and cancel() that other

@@ -16,7 +16,6 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "base/time_limits.h"
 #include "loop/runtime_impl.h"
 
 enum { QUANTUM_MAX = 64, CPU_AGE_NS = 500000 };
@@ -504,7 +503,7 @@ static void loop_close_on(struct uva_runtime *runtime)
          !uva__inflight_is_idle(&rt->jobs_in_flight)) &&
         !runtime->close_forced) { /* they still use the user's objects */
         if (!runtime->close_timer.running)
-            uva__timer_start(rt, &runtime->close_timer, UVA__LIMIT_CLOSE_MS);
+            uva__timer_start(rt, &runtime->close_timer, rt->close_limit_ms);
         return; /* each of them wakes the loop when it ends */
     }
     uva__timer_stop(rt, &runtime->close_timer);

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/time_limits.h"
 #include "observe/trace_file.h"
 
 enum { LINE_SIZE = 1024 };
@@ -156,6 +157,8 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
                   (options->measure ? UVA__OBSERVED_MEASURE : 0) |
                   (options->trace.event != NULL ? UVA__OBSERVED_TRACE : 0));
     rt->memory_bytes = options->memory_bytes;
+    rt->close_limit_ms = options->close_limit_ms != 0 ? options->close_limit_ms
+                                                      : UVA__LIMIT_CLOSE_MS;
     rt->loop.quantum = 1;
     uva__atomic64_store(&rt->refs, 1);
     uva__atomic64_store(&rt->holds, 1);

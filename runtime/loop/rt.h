@@ -60,7 +60,7 @@ struct uva__hold_up_ops {
 };
 
 /* An object that outlives its stream and that a close has to wait for, but not
- * longer than UVA__LIMIT_CLOSE_MS. All zeroes: not held. */
+ * longer than `close_limit_ms`. All zeroes: not held. */
 struct uva__hold_up {
     const struct uva__hold_up_ops *ops; /* static; NULL: no function */
     struct uva__hold_up *next, *before; /* borrow: the rt's list */
@@ -90,6 +90,8 @@ struct uva__rt {
     bool traces_to_file;    /* `trace` is of observe/trace_file.h */
     struct uva_trace trace; /* its ctx is borrowed */
     int64_t memory_bytes;   /* limit of all windows; 0: no limit */
+    int64_t close_limit_ms; /* a close waits so long for calls that may never
+                               return */
 
     struct uva__atomic64 refs;  /* objects that may call the host: the open
                                    runtime, streams, sources, jobs, private

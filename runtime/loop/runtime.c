@@ -37,6 +37,10 @@ static int options_check(const struct uva_runtime_options *o,
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: memory_bytes must not be "
                              "negative");
+    if (o->close_limit_ms < 0)
+        return uva_error_set(error, EINVAL,
+                             "uva_runtime_options: close_limit_ms must not be "
+                             "negative");
     if ((o->allocator.alloc == NULL) != (o->allocator.dealloc == NULL))
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: give both functions of the "

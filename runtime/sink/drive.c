@@ -19,7 +19,6 @@
 #include "arrow/metadata.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
-#include "base/time_limits.h"
 #include "loop/loop.h"
 #include "sink/handler_proxy.h"
 #include "sink/sink.h"
@@ -315,7 +314,7 @@ static void drive_expire(struct uva__timer *timer)
     if (d->phase == DRIVE_RELEASED)
         drive_finish(d);
     else
-        uva__timer_start(d->stream->rt, timer, UVA__LIMIT_CALLBACK_MS);
+        uva__timer_start(d->stream->rt, timer, d->stream->rt->close_limit_ms);
 }
 
 static void drive_on_wakeup(struct uva_stream *stream)
@@ -338,7 +337,8 @@ static void drive_on_wakeup(struct uva_stream *stream)
     if (uva__handler_proxy_poll(d->proxy)) /* the producer has released it */
         drive_finish(d);
     else if (stream->loop.object.aborted && !d->close_timer.running)
-        uva__timer_start(stream->rt, &d->close_timer, UVA__LIMIT_CALLBACK_MS);
+        uva__timer_start(stream->rt, &d->close_timer,
+                         stream->rt->close_limit_ms);
 }
 
 static void drive_free(struct uva_stream *stream)

@@ -22,7 +22,6 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/time_limits.h"
 #include "device/wait_error.h"
 #include "uvarrow/arrow.h"
 
@@ -368,8 +367,9 @@ static void ordered_waits_abort(struct uva__open_object *object)
     struct uva__ordered_waits *w =
         uva__container_of(object, struct uva__ordered_waits, loop.object);
 
-    uva__timer_start(w->flight.stage.source.rt, &w->loop.stuck,
-                     UVA__LIMIT_DRIVER_MS);
+    struct uva__rt *rt = w->flight.stage.source.rt;
+
+    uva__timer_start(rt, &w->loop.stuck, rt->close_limit_ms);
 }
 
 /* Discards a batch whose callback has come. The calls that a stop waits for are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_runtime_keep_alive(): with it a stream that runs does not keep the loop of
- * the host alive; a close, a drain and posted calls do. */
+/* uva_runtime_keep_alive(): with it a stream that runs does not keep the loop
+ * of the host alive; a close, a drain and posted calls do. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
