@@ -111,7 +111,7 @@ static void trace_init(struct uva__rt *rt, const struct uva_trace *trace)
     const char *path = getenv("UVA_TRACE");
     int code;
 
-    rt->trace = *trace;
+    rt->trace = (struct uva_trace){.event = trace->event, .ctx = trace->ctx};
     if (trace->event != NULL || path == NULL || *path == '\0')
         return;
     code = uva__trace_file_open(path, &rt->trace);
@@ -237,16 +237,13 @@ bool uva__rt_try_acquire(struct uva__rt *rt)
  * freed before it. */
 static void rt_on_quiet(struct uva__rt *rt)
 {
-    void (*fn)(void *ctx);
-    void *ctx;
+    void (*const fn)(void *ctx) = rt->on_quiet;
+    void *const ctx = rt->quiet_ctx;
 
-    uva__lock_take(&rt->quiet.lock);
-    rt->quiet.reached = true;
-    fn = rt->quiet.fn;
-    ctx = rt->quiet.ctx;
-    uva__lock_drop(&rt->quiet.lock);
     if (rt->traces_to_file && uva__rt_is_alive(rt))
         uva__trace_file_release(&rt->trace);
+    if (rt->trace.free_ctx != NULL)
+        rt->trace.free_ctx(rt->trace.ctx);
     uva__rt_unhold(rt);
     if (fn != NULL)
         fn(ctx);
@@ -258,53 +255,13 @@ void uva__rt_release(struct uva__rt *rt)
         rt_on_quiet(rt);
 }
 
-/* Has a hold, which it gives up. */
-static void *quiet_run(void *arg)
+void uva__rt_opened(struct uva__rt *rt,
+                    const struct uva_runtime_options *options)
 {
-    struct uva__rt *rt = arg;
-    void (*fn)(void *ctx) = rt->quiet.fn;
-    void *ctx = rt->quiet.ctx;
-
-    uva__rt_unhold(rt);
-    fn(ctx);
-    return NULL;
-}
-
-/* `reached`: that was too late for the last release to call it. */
-static int quiet_register(struct uva__rt *rt, void (*fn)(void *ctx), void *ctx,
-                          bool *reached)
-{
-    struct uva__quiet *quiet = &rt->quiet;
-    int code = EBUSY;
-
-    uva__lock_take(&quiet->lock);
-    if (quiet->fn == NULL) {
-        quiet->fn = fn;
-        quiet->ctx = ctx;
-        *reached = quiet->reached;
-        code = 0;
-    }
-    uva__lock_drop(&quiet->lock);
-    return code;
-}
-
-int uva__rt_on_quiet(struct uva__rt *rt, void (*fn)(void *ctx), void *ctx)
-{
-    bool reached = false;
-    int code = quiet_register(rt, fn, ctx, &reached);
-    pthread_t thread;
-
-    if (code != 0 || !reached)
-        return code;
-    uva__rt_hold(rt);
-    code = uva__platform_start_thread(&thread, quiet_run, rt);
-    if (code == 0)
-        return pthread_detach(thread);
-    uva__lock_take(&rt->quiet.lock);
-    rt->quiet.fn = NULL; /* so that it can be tried again */
-    uva__lock_drop(&rt->quiet.lock);
-    uva__rt_unhold(rt);
-    return ENOMEM;
+    rt->on_quiet = options->on_quiet;
+    rt->quiet_ctx = options->quiet_ctx;
+    if (!rt->traces_to_file)
+        rt->trace.free_ctx = options->trace.free_ctx;
 }
 
 struct uva__rt_data *

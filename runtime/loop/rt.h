@@ -71,14 +71,6 @@ struct uva__hold_up {
     } state;
 };
 
-/* The callback of uva_runtime_on_quiet(). Any thread, under the lock. */
-struct uva__quiet {
-    struct uva__lock lock;
-    bool reached;          /* no reference is left */
-    void (*fn)(void *ctx); /* to be called then; NULL: not registered */
-    void *ctx;             /* borrows */
-};
-
 /* The fields of the first part never change once the runtime is open. */
 struct uva__rt {
     struct uva_allocator allocator; /* for the runtime's whole memory */
@@ -86,19 +78,20 @@ struct uva__rt {
     struct uva__fork_page alive;    /* cleared in a forked child */
     struct uva__wake_fd wake_fd;    /* watched by the loop */
     bool checked;                   /* every hop has a checker */
-    uint8_t observed;       /* bits UVA__OBSERVED_..., but for INSPECT */
-    bool traces_to_file;    /* `trace` is of observe/trace_file.h */
-    struct uva_trace trace; /* its ctx is borrowed */
-    int64_t memory_bytes;   /* limit of all windows; 0: no limit */
+    uint8_t observed;            /* bits UVA__OBSERVED_..., but for INSPECT */
+    bool traces_to_file;         /* `trace` is of observe/trace_file.h */
+    struct uva_trace trace;      /* owns its ctx, through free_ctx */
+    void (*on_quiet)(void *ctx); /* called without a reference left; or NULL */
+    void *quiet_ctx;             /* borrows */
+    int64_t memory_bytes;        /* limit of all windows; 0: no limit */
     int64_t close_limit_ms; /* a close waits so long for calls that may never
                                return */
 
-    struct uva__atomic64 refs;  /* objects that may call the host: the open
-                                   runtime, streams, sources, jobs, private
-                                   workers */
-    struct uva__atomic64 holds; /* users of the memory: all `refs` as one,
-                                   producers, checks, the user */
-    struct uva__quiet quiet;
+    struct uva__atomic64 refs;      /* objects that may call the host: the open
+                                       runtime, streams, sources, jobs, private
+                                       workers */
+    struct uva__atomic64 holds;     /* users of the memory: all `refs` as one,
+                                       producers, checks, the user */
     struct uva__inflight user_refs; /* user-visible objects; closed: shutdown */
     struct uva__inflight streams;   /* started and not done; closed: draining */
     struct uva__inflight jobs_in_flight; /* closed: no job may begin */
@@ -140,9 +133,9 @@ UVA_MUST_CHECK int uva__rt_new(const struct uva_runtime_options *options,
                                struct uva__rt **out);
 
 /* Counts a reference, for a caller that has one already. The last release gives
- * up the hold that all references share, and then calls the callback of
- * uva__rt_on_quiet(). try: for a caller that has only a hold; false once the
- * last reference was released. Thread: any. */
+ * up the hold that all references share, and then calls `on_quiet`. try: for a
+ * caller that has only a hold; false once the last reference was released.
+ * Thread: any. */
 struct uva__rt *uva__rt_acquire(struct uva__rt *rt);
 UVA_MUST_CHECK bool uva__rt_try_acquire(struct uva__rt *rt);
 void uva__rt_release(struct uva__rt *rt);
@@ -152,11 +145,10 @@ void uva__rt_release(struct uva__rt *rt);
 void uva__rt_hold(struct uva__rt *rt);
 void uva__rt_unhold(struct uva__rt *rt);
 
-/* Registers `fn`, to be called once after the last release; on a new thread if
- * that was before. The caller has a hold. 0; EBUSY if one was registered;
- * ENOMEM if the system creates no thread. Thread: any. */
-UVA_MUST_CHECK int uva__rt_on_quiet(struct uva__rt *rt, void (*fn)(void *ctx),
-                                    void *ctx);
+/* The runtime is open: from now on the last release calls the options' on_quiet
+ * and the free_ctx of the trace. Thread: the opener. */
+void uva__rt_opened(struct uva__rt *rt,
+                    const struct uva_runtime_options *options);
 
 /* Gives the data of one kind, which `make` makes at first need; NULL without
  * memory. Thread: any. */

@@ -359,6 +359,7 @@ static int runtime_open_on(const struct host *host,
                              code == ENOMEM ? "no memory or no thread"
                                             : strerror(code));
     }
+    uva__rt_opened(rt, o);
     runtime_log_opened(runtime);
     *out = runtime;
     return 0;
@@ -558,16 +559,6 @@ void uva_runtime_release(struct uva_runtime *runtime)
 {
     if (runtime != NULL && uva__rt_is_alive(runtime->rt))
         runtime_unuse(runtime); /* a forked child frees no memory */
-}
-
-int uva_runtime_on_quiet(struct uva_runtime *runtime, void (*fn)(void *ctx),
-                         void *ctx)
-{
-    if (runtime == NULL || fn == NULL)
-        return EINVAL;
-    if (!uva__rt_is_alive(runtime->rt))
-        return EPERM;
-    return uva__rt_on_quiet(runtime->rt, fn, ctx);
 }
 
 /* ---- everything else ---------------------------------------------------- */

@@ -217,7 +217,8 @@ static void release_pending(void)
 
 static void run_on_loop(void)
 {
-    struct uva_runtime_options options = {0};
+    struct uva_runtime_options options = {.on_quiet =
+                                              is("quiet") ? on_quiet : NULL};
 
     if (is("shared"))
         must(uva_workers_new(NULL, &options.workers, NULL) == 0, "no workers");
@@ -228,8 +229,6 @@ static void run_on_loop(void)
         (void)uv_run(&p.loop, UV_RUN_ONCE);
     if (is("pending"))
         release_pending();
-    if (is("quiet"))
-        must(uva_runtime_on_quiet(p.rt, on_quiet, NULL) == 0, "never quiet");
     (void)uva_runtime_close(p.rt, 0, on_closed, NULL);
     while (p.rt != NULL)
         (void)uv_run(&p.loop, UV_RUN_ONCE);

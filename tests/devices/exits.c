@@ -8,7 +8,7 @@
  * |---|---|
  * | closed | main() returns when the loop is empty and the runtime closed |
  * | callback | the callback of the close calls exit() |
- * | quiet | main() returns after uva_runtime_on_quiet() |
+ * | quiet | main() returns after on_quiet |
  * | shared | main() returns after uva_workers_release() |
  * | other | as closed, but another thread calls exit() |
  * | held | as closed, with an array on the device that was not released |

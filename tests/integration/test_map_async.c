@@ -220,9 +220,18 @@ static void set_up_with(const struct uva_runtime_options *given)
                                      .at_once = MANY};
 }
 
+static atomic_long quiet; /* calls of set_quiet() */
+
+static void set_quiet(void *ctx)
+{
+    atomic_fetch_add((atomic_long *)ctx, 1);
+}
+
 static void set_up(void)
 {
-    set_up_with(&(struct uva_runtime_options){0});
+    atomic_store(&quiet, 0);
+    set_up_with(&(struct uva_runtime_options){.on_quiet = set_quiet,
+                                              .quiet_ctx = &quiet});
 }
 
 static void tear_down(void)
@@ -941,22 +950,14 @@ START_TEST(results_may_come_after_the_runtime_has_closed)
 }
 END_TEST
 
-static void set_quiet(void *ctx)
-{
-    atomic_store((atomic_long *)ctx, 1);
-}
-
 /* Threads give while the stream is cancelled and the runtime closes. */
 START_TEST(threads_may_give_while_the_runtime_closes)
 {
-    atomic_long quiet = 0;
     pthread_t threads[THREADS];
-    struct uva_runtime *runtime = loop.runtime;
 
     consumer.quiet = true;
     options.at_once = 8;
     options.cancel = NULL;
-    ck_assert_int_eq(uva_runtime_on_quiet(runtime, set_quiet, &quiet), 0);
     start(_i % BOTH, MANY);
     threads_start(threads);
     for (int i = _i / BOTH; i > 0; i--)

@@ -10,11 +10,9 @@
 #include <string.h>
 #include <uv.h>
 
-#include "loop/loop.h"
 #include "support/check_suite.h"
 #include "support/fake_source.h"
 #include "support/faulty_allocator.h"
-#include "support/faulty_libc.h"
 #include "support/forked_child.h"
 #include "support/recording_consumer.h"
 #include "support/recording_handler.h"
@@ -31,16 +29,15 @@ static struct {
     struct faulty_allocator memory;
     struct fake_source fake;
     struct recording_consumer consumer;
-    atomic_int posted;     /* turns requested by the runtime */
-    atomic_bool closed;    /* the callback of the close was called */
-    atomic_long quiet;     /* calls of on_quiet() */
-    atomic_bool early;     /* one came before the close or a free_ctx */
-    atomic_long blocks;    /* blocks of the allocator, at the last of them */
-    atomic_bool elsewhere; /* it was on another thread than the main one */
-    pthread_t main;
-    long made;         /* streams */
-    atomic_long lines; /* that were logged */
-    atomic_long calls; /* posted calls that were made */
+    atomic_int posted;       /* turns requested by the runtime */
+    atomic_bool closed;      /* the callback of the close was called */
+    atomic_long quiet;       /* calls of on_quiet() */
+    atomic_bool early;       /* one came before the close or a free_ctx */
+    atomic_long blocks;      /* blocks of the allocator, at the last of them */
+    atomic_int traces_freed; /* calls of free_trace() */
+    long made;               /* streams */
+    atomic_long lines;       /* that were logged */
+    atomic_long calls;       /* posted calls that were made */
 } f;
 
 /* ---- the runtime -------------------------------------------------------- */
@@ -54,7 +51,6 @@ static void host_post(void *ctx)
 static void set_up(void)
 {
     memset(&f, 0, sizeof(f));
-    f.main = pthread_self();
     ck_assert_int_eq(uv_loop_init(&f.loop), 0);
     faulty_allocator_init(&f.memory, 0);
     fake_source_init(&f.fake, BATCHES);
@@ -74,22 +70,53 @@ static void count_line(void *ctx, const struct uva_log_record *record)
     atomic_fetch_add(&f.lines, 1);
 }
 
-static void open_with(int way, struct uva_workers *workers, int8_t check)
+static void on_quiet(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, &f);
+    if (!atomic_load(&f.closed) || atomic_load(&f.fake.freed) < f.made)
+        atomic_store(&f.early, true);
+    atomic_store(&f.blocks, faulty_allocator_live(&f.memory));
+    atomic_fetch_add(&f.quiet, 1);
+}
+
+static void on_event(void *ctx, const struct uva_trace_event *event)
+{
+    (void)event;
+    ck_assert_ptr_eq(ctx, &f);
+    if (atomic_load(&f.traces_freed) != 0)
+        atomic_store(&f.early, true);
+}
+
+static void free_trace(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, &f);
+    if (atomic_load(&f.quiet) != 0 || !atomic_load(&f.closed))
+        atomic_store(&f.early, true);
+    atomic_fetch_add(&f.traces_freed, 1);
+}
+
+static int open_try(int way, struct uva_workers *workers, int8_t check)
 {
     struct uva_runtime_options options = {
         .workers = workers,
         .log = {.write = count_line, .level = UVA_LOG_WARN},
         .check = check,
-        .allocator = faulty_allocator_table(&f.memory)};
+        .allocator = faulty_allocator_table(&f.memory),
+        .trace = {.event = on_event, .free_ctx = free_trace, .ctx = &f},
+        .on_quiet = on_quiet,
+        .quiet_ctx = &f};
 
     f.way = (enum way)way;
-    ck_assert_int_eq(
-        way >= TURNED
-            ? uva_runtime_open_turned(way == POSTED ? host_post : NULL, NULL,
-                                      &options, &f.rt, NULL)
-            : uva_runtime_open(way == EMBEDDED ? &f.loop : NULL, &options,
-                               &f.rt, NULL),
-        0);
+    if (way >= TURNED)
+        return uva_runtime_open_turned(way == POSTED ? host_post : NULL, NULL,
+                                       &options, &f.rt, NULL);
+    return uva_runtime_open(way == EMBEDDED ? &f.loop : NULL, &options, &f.rt,
+                            NULL);
+}
+
+static void open_with(int way, struct uva_workers *workers, int8_t check)
+{
+    ck_assert_int_eq(open_try(way, workers, check), 0);
 }
 
 static void run_a_turn(void)
@@ -124,27 +151,13 @@ static void close_it(void)
 
 /* ---- being quiet -------------------------------------------------------- */
 
-static void on_quiet(void *ctx)
-{
-    ck_assert_ptr_eq(ctx, &f);
-    if (!atomic_load(&f.closed) || atomic_load(&f.fake.freed) < f.made)
-        atomic_store(&f.early, true);
-    atomic_store(&f.blocks, faulty_allocator_live(&f.memory));
-    atomic_store(&f.elsewhere, !pthread_equal(pthread_self(), f.main));
-    atomic_fetch_add(&f.quiet, 1);
-}
-
-static void ask(void)
-{
-    ck_assert_int_eq(uva_runtime_on_quiet(f.rt, on_quiet, &f), 0);
-}
-
 /* Awaits the call; `blocks`: whether memory is still held then. A runtime with
  * its own thread is freed by the join, which may come later. */
 static void ck_quiet(bool blocks)
 {
     await_count(&f.quiet, 1);
     ck_assert(!atomic_load(&f.early));
+    ck_assert_int_eq(atomic_load(&f.traces_freed), 1);
     if (!blocks && f.way != THREAD)
         ck_assert_int_eq(atomic_load(&f.blocks), 0);
     ck_assert_int_eq(faulty_allocator_live(&f.memory) != 0, blocks);
@@ -165,8 +178,6 @@ static struct uva_stream *make_stream(void)
 START_TEST(a_runtime_that_did_nothing_is_quiet_after_its_close)
 {
     open_with(_i, NULL, -1);
-    ask();
-    ck_assert_int_eq(uva_runtime_on_quiet(f.rt, on_quiet, &f), EBUSY);
     close_it();
     ck_quiet(false);
 }
@@ -175,7 +186,6 @@ END_TEST
 START_TEST(a_runtime_is_quiet_when_its_streams_are_gone)
 {
     open_with(_i, NULL, -1);
-    ask();
     recording_consume(&f.consumer, make_stream());
     while (atomic_load(&f.consumer.done) == 0)
         run_a_turn();
@@ -191,7 +201,6 @@ START_TEST(a_stream_that_is_held_is_waited_for)
 
     open_with(_i, NULL, -1);
     stream = make_stream();
-    ask();
     close_it();
     ck_assert_int_eq(atomic_load(&f.quiet), 0);
     ck_assert_int_eq(atomic_load(&f.fake.freed), 0);
@@ -206,7 +215,6 @@ START_TEST(a_call_that_is_stuck_is_waited_for)
 {
     f.fake.gate_at = 1;
     open_with(_i, NULL, -1);
-    ask();
     recording_consume(&f.consumer, make_stream());
     while (!fake_source_is_waiting(&f.fake))
         run_a_turn();
@@ -224,7 +232,6 @@ START_TEST(shared_workers_are_not_waited_for)
 
     ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
     open_with(_i, workers, -1);
-    ask();
     recording_consume(&f.consumer, make_stream());
     while (atomic_load(&f.consumer.done) == 0)
         run_a_turn();
@@ -250,7 +257,6 @@ START_TEST(an_array_that_is_held_is_not_waited_for)
     struct ArrowDeviceArray kept = {0};
 
     open_with(_i % WAYS, NULL, checked ? 1 : -1);
-    ask();
     f.consumer.on_batch = keep_batch;
     f.consumer.ctx = &kept;
     recording_consume(&f.consumer, make_stream());
@@ -277,7 +283,6 @@ START_TEST(tasks_that_are_held_are_not_waited_for)
     recording_handler_init(&handler, BATCHES, 0);
     handler.hold = true;
     open_with(_i, NULL, -1);
-    ask();
     f.made++;
     stream = uva_stream_from_tasks(f.rt, &source);
     ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, NULL, NULL), 0);
@@ -291,6 +296,20 @@ START_TEST(tasks_that_are_held_are_not_waited_for)
                          ECANCELED);
     ck_assert_int_eq(faulty_allocator_live(&f.memory), 0);
     recording_handler_fini(&handler);
+}
+END_TEST
+
+/* A runtime that failed to open has taken no argument. */
+START_TEST(a_runtime_that_failed_to_open_is_never_quiet)
+{
+    for (long n = 1; atomic_load(&f.quiet) == 0; n++) {
+        faulty_allocator_init(&f.memory, n);
+        if (open_try(_i, NULL, 0) == 0)
+            close_it();
+        else
+            ck_assert_int_eq(atomic_load(&f.traces_freed), 0);
+    }
+    ck_quiet(false);
 }
 END_TEST
 
@@ -308,7 +327,6 @@ START_TEST(a_runtime_that_is_acquired_may_be_used_after_its_close)
 
     open_with(_i, NULL, -1);
     ck_assert_ptr_eq(uva_runtime_acquire(f.rt), f.rt);
-    ask();
     close_it();
     ck_quiet(true);
     ck_assert_int_eq(uva_runtime_post(f.rt, not_called, NULL), ESHUTDOWN);
@@ -317,41 +335,10 @@ START_TEST(a_runtime_that_is_acquired_may_be_used_after_its_close)
     ck_assert_int_eq(stats.streams_open, 0);
     ck_assert_int_eq(stats.threads_blocking, 0);
     ck_assert_int_gt(stats.turns, 0);
-    ck_assert_int_eq(uva_runtime_on_quiet(f.rt, on_quiet, &f), EBUSY);
     ck_assert_ptr_eq(uva_runtime_acquire(f.rt), f.rt);
     uva_runtime_release(f.rt);
     uva_runtime_release(f.rt);
     ck_assert_int_eq(faulty_allocator_live(&f.memory), 0);
-    ck_assert_int_eq(atomic_load(&f.quiet), 1);
-}
-END_TEST
-
-/* Waits until the private workers have ended as well. */
-static void await_the_last_reference(void)
-{
-    while (uva__rt_try_acquire(uva__loop_rt(f.rt))) {
-        uva__rt_release(uva__loop_rt(f.rt));
-        (void)sched_yield();
-    }
-}
-
-START_TEST(quiet_that_is_asked_for_late_comes_on_another_thread)
-{
-    open_with(_i, NULL, -1);
-    (void)uva_runtime_acquire(f.rt);
-    close_it();
-    await_the_last_reference();
-    faulty_libc_threads(false);
-    ck_assert_int_eq(uva_runtime_on_quiet(f.rt, on_quiet, &f), ENOMEM);
-    faulty_libc_threads(true);
-    ask();
-    await_count(&f.quiet, 1);
-    ck_assert(!atomic_load(&f.early));
-    ck_assert(atomic_load(&f.elsewhere));
-    ck_assert_int_eq(uva_runtime_on_quiet(f.rt, on_quiet, &f), EBUSY);
-    uva_runtime_release(f.rt);
-    while (faulty_allocator_live(&f.memory) != 0)
-        (void)sched_yield(); /* that thread has its own hold */
     ck_assert_int_eq(atomic_load(&f.quiet), 1);
 }
 END_TEST
@@ -383,8 +370,8 @@ START_TEST(users_on_other_threads_may_be_late)
     for (int round = 0; round < ROUNDS; round++) {
         atomic_store(&f.closed, false);
         atomic_store(&f.quiet, 0);
+        atomic_store(&f.traces_freed, 0);
         open_with(_i, NULL, -1);
-        ask();
         for (int i = 0; i < USERS; i++) {
             (void)uva_runtime_acquire(f.rt);
             ck_assert_int_eq(
@@ -409,24 +396,21 @@ END_TEST
 static int child_main(void *ctx)
 {
     (void)ctx;
-    if (uva_runtime_on_quiet(f.rt, on_quiet, &f) != EPERM ||
-        uva_runtime_acquire(f.rt) != f.rt)
+    if (uva_runtime_acquire(f.rt) != f.rt)
         return 1;
     uva_runtime_release(f.rt);
     uva_runtime_release(f.rt); /* frees no object that the parent uses */
     return uva_runtime_post(f.rt, not_called, NULL) != EPERM;
 }
 
-START_TEST(bad_calls_are_refused)
+START_TEST(a_forked_child_frees_no_object_of_the_parent)
 {
     open_with(_i, NULL, -1);
     ck_assert_ptr_null(uva_runtime_acquire(NULL));
     uva_runtime_release(NULL);
-    ck_assert_int_eq(uva_runtime_on_quiet(NULL, on_quiet, &f), EINVAL);
-    ck_assert_int_eq(uva_runtime_on_quiet(f.rt, NULL, &f), EINVAL);
     forked_child_run(child_main, NULL);
     close_it();
-    ck_assert_int_eq(atomic_load(&f.quiet), 0);
+    ck_quiet(false);
 }
 END_TEST
 
@@ -441,12 +425,13 @@ int main(void)
         a_runtime_is_quiet_when_its_streams_are_gone,
         a_stream_that_is_held_is_waited_for, a_call_that_is_stuck_is_waited_for,
         shared_workers_are_not_waited_for,
-        tasks_that_are_held_are_not_waited_for, NULL);
+        tasks_that_are_held_are_not_waited_for,
+        a_runtime_that_failed_to_open_is_never_quiet, NULL);
     suite_add_loops(quiet, 0, 2 * WAYS, an_array_that_is_held_is_not_waited_for,
                     NULL);
-    suite_add_loops(
-        after, 0, WAYS, a_runtime_that_is_acquired_may_be_used_after_its_close,
-        quiet_that_is_asked_for_late_comes_on_another_thread,
-        users_on_other_threads_may_be_late, bad_calls_are_refused, NULL);
+    suite_add_loops(after, 0, WAYS,
+                    a_runtime_that_is_acquired_may_be_used_after_its_close,
+                    users_on_other_threads_may_be_late,
+                    a_forked_child_frees_no_object_of_the_parent, NULL);
     return suite_main("quiet", set_up, tear_down, quiet, after, NULL);
 }

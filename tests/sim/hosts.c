@@ -43,8 +43,8 @@ static struct host {
     bool draining;     /* a drain was accepted */
     bool has_deadline; /* the drain does not wait for ever */
     bool drained;      /* its callback was called */
-    bool awaits_quiet; /* the last call of all was asked for */
-    bool quiet;        /* it has come */
+    bool quiet;        /* the last call of all has come */
+    int freed;         /* calls of the free_ctx of its trace */
     int inside;        /* calls that a close waits for: hosts_enter() */
     bool gone;         /* the fiber has finished with it */
 } hosts[HOSTS];
@@ -263,8 +263,28 @@ static void on_trace(void *ctx, const struct uva_trace_event *event)
         event->stream_id == 0 || event->end_ns < event->at_ns)
         sim_fail("a trace event of %s is not complete",
                  event->name != NULL ? event->name : "nothing");
-    if (host->quiet)
+    if (host->quiet || host->freed > 0)
         sim_fail("a trace event after the last call of all");
+}
+
+static void on_trace_freed(void *ctx)
+{
+    struct host *host = ctx;
+
+    if (!host->closed || host->quiet || ++host->freed > 1)
+        sim_fail("the trace is freed at a wrong time");
+}
+
+static void host_is_quiet(void *ctx)
+{
+    struct host *host = ctx;
+
+    expectation_note("a runtime is quiet");
+    if (!host->closed)
+        sim_fail("quiet before the close");
+    if (host->quiet || host->freed != 1)
+        sim_fail("quiet twice, or before the trace is freed");
+    host->quiet = true;
 }
 
 static void host_draw(struct host *host, struct uva_workers *workers)
@@ -274,7 +294,10 @@ static void host_draw(struct host *host, struct uva_workers *workers)
     host->options = (struct uva_runtime_options){
         .measure = peers_chance(1, 4),
         .trace.event = peers_chance(1, 8) ? on_trace : NULL,
+        .trace.free_ctx = on_trace_freed,
         .trace.ctx = host,
+        .on_quiet = peers_chance(1, 3) ? host_is_quiet : NULL,
+        .quiet_ctx = host,
         .workers = workers,
         .allocator = arena_allocator(),
         .check = -1,
@@ -374,31 +397,11 @@ void hosts_drain(struct uva_runtime *runtime, int64_t deadline_ms)
 
 /* ---- closing ------------------------------------------------------------ */
 
-static void host_is_quiet(void *ctx)
-{
-    struct host *host = ctx;
-
-    expectation_note("a runtime is quiet");
-    if (!host->closed)
-        sim_fail("quiet before the close");
-    if (host->quiet)
-        sim_fail("quiet twice");
-    host->quiet = true;
-}
-
-static void host_await_quiet(struct host *host)
-{
-    if (host->runtime == NULL || !peers_chance(1, 3))
-        return;
-    host->awaits_quiet = true;
-    if (uva_runtime_on_quiet(host->runtime, host_is_quiet, host) != 0)
-        sim_fail("the last call cannot be asked for");
-}
-
 void hosts_check(void)
 {
     for (int i = 0; i < hosts_used; i++)
-        if (hosts[i].awaits_quiet && !hosts[i].quiet)
+        if (hosts[i].closed && hosts[i].options.on_quiet != NULL &&
+            !hosts[i].quiet)
             sim_fail("a runtime never became quiet");
 }
 
@@ -475,7 +478,6 @@ static void host_close(struct host *host, int64_t grace_ms)
     uva_permits_release(host->permits);
     host->permits = NULL;
     host->may_revoke = grace_ms != UVA_FOREVER;
-    host_await_quiet(host);
     code = uva_runtime_close(host->runtime, grace_ms, host_closed, host);
     host->may_join = true;
     if (code != 0)
