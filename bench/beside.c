@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "host.h"
@@ -174,6 +175,15 @@ static void print_at(const char *name, const char *what, double value)
     bench_print(path, value, "ms");
 }
 
+/* On Linux the priority of "process 0" is the calling thread's. */
+static void thread_be_nice(void *ctx, enum uva_lane lane)
+{
+    const int *nice = ctx;
+
+    if (lane == UVA_LANE_BLOCKING && *nice != 0)
+        (void)setpriority(PRIO_PROCESS, 0, *nice);
+}
+
 static double run_queries(const struct bench_case *self,
                           const struct bench_how *how, int sources,
                           int consumers, int nice)
@@ -187,9 +197,11 @@ static double run_queries(const struct bench_case *self,
     struct bench_how anywhere = *how;
 
     anywhere.apart = false;
-    host_open_for(&crowd.host, &anywhere,
-                  &(struct uva_workers_options){
-                      .blocking_threads = self->window, .blocking_nice = nice});
+    host_open_for(
+        &crowd.host, &anywhere,
+        &(struct uva_workers_options){.blocking_threads = self->window,
+                                      .thread_begin = thread_be_nice,
+                                      .ctx = &nice});
     crowd_start(&crowd, sources);
     for (int i = 0; i < count; i++) {
         taken[i] = query_run(&crowd);

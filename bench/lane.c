@@ -150,8 +150,7 @@ static double run_lane(const struct bench_case *self,
     struct input input;
     double begun;
 
-    host_open_for(&host, how,
-                  &(struct uva_workers_options){.spin_us = self->more / 1000});
+    host_open_for(&host, how, &(struct uva_workers_options){0});
     input_init(&input, how->batches);
     begun = bench_now_ns(how);
     host_for_each(
@@ -169,22 +168,18 @@ static const struct bench_case cases[] = {
     {"lane/1/ring", 20000, run_hand, 1, 0, 0},
     {"lane/1/uvarrow", 20000, run_lane, 1, 0, 0},
     {"lane/1/spinning-ring", 20000, run_hand, 1, SPIN_NS, BENCH_APART},
-    {"lane/1/spinning-uvarrow", 20000, run_lane, 1, SPIN_NS, BENCH_APART},
     {"lane/1/queue_work", 20000, run_queue, 1, 0, 0},
     {"lane/8/ring", 100000, run_hand, 8, 0, 0},
     {"lane/8/uvarrow", 100000, run_lane, 8, 0, 0},
     {"lane/8/spinning-ring", 100000, run_hand, 8, SPIN_NS, BENCH_APART},
-    {"lane/8/spinning-uvarrow", 100000, run_lane, 8, SPIN_NS, BENCH_APART},
     {"lane/8/queue_work", 50000, run_queue, 8, 0, 0},
     {"lane/64/ring", 500000, run_hand, 64, 0, 0},
     {"lane/64/uvarrow", 500000, run_lane, 64, 0, 0},
     {"lane/64/spinning-ring", 500000, run_hand, 64, SPIN_NS, BENCH_APART},
-    {"lane/64/spinning-uvarrow", 500000, run_lane, 64, SPIN_NS, BENCH_APART},
     {"lane/64/queue_work", 100000, run_queue, 64, 0, 0},
     {"lane/512/ring", 1000000, run_hand, 512, 0, 0},
     {"lane/512/uvarrow", 1000000, run_lane, 512, 0, 0},
     {"lane/512/spinning-ring", 1000000, run_hand, 512, SPIN_NS, BENCH_APART},
-    {"lane/512/spinning-uvarrow", 1000000, run_lane, 512, SPIN_NS, BENCH_APART},
 };
 
 int main(int argc, char **argv)

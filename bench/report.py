@@ -154,13 +154,6 @@ def lane_targets():
                 f"{'spinning ' if mode == 'two' else ''}ring by hand", mode,
                 ratio(f"lane/{window}/uvarrow", f"lane/{window}/{floor}"),
                 1.5 if mode == "one" and window > 8 else 1.25, " x")
-        if mode == "two":
-            for window in WINDOWS:
-                yield Target(
-                    f"... window {window}, workers with `spin_us`: against "
-                    "the spinning ring", mode,
-                    ratio(f"lane/{window}/spinning-uvarrow",
-                          f"lane/{window}/spinning-ring"), 1.5, " x")
         if mode == "one":
             yield Target("... window 64, against Arrow C++ at both ends, how "
                          "many times faster", mode,
@@ -513,10 +506,6 @@ def reached_batches():
 
 
 def reached_on_two_cores():
-    yield Reached("Two cores, window 64, workers with `spin_us`: against a "
-                  "spinning ring", "two",
-                  lambda get, count: get("lane/64/spinning-uvarrow")
-                  / get("lane/64/spinning-ring"), 1.5, " x")
     yield Reached("Timer of 1 ms beside a source that blocks: later than on an "
                   "empty loop, p99", "two",
                   lambda get, count: get("heartbeat/uvarrow")

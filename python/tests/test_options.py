@@ -121,8 +121,7 @@ MEMBERS = {
          "turn_batches", "turn_us", "uv_version",
          "memory_bytes", "measure", "trace"), RUNTIME),
     "workers_options": dict.fromkeys(
-        ("name", "compute_threads", "blocking_threads", "idle_ms",
-         "stuck_threads", "blocking_nice", "compute_nice", "spin_us",
+        ("name", "compute_threads", "blocking_threads",
          "allocator", "executor", "thread_begin", "thread_end",
          "ctx"), RUNTIME),
 }

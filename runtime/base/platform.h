@@ -62,13 +62,6 @@ int32_t uva__platform_thread_number(void);
  * can. Thread: any. */
 void uva__platform_sleep_exactly(void);
 
-/* Returns the nice value of the calling thread. Thread: any. */
-int uva__platform_nice(void);
-
-/* Gives the calling thread, and no other, a nice value. False if the system
- * refuses, or cannot set it for one thread. Thread: any. */
-bool uva__platform_set_nice(int value);
-
 /* Returns how many processors the process may use or, where the system has no
  * such number, how many the machine has; at least 1. Thread: any. */
 int32_t uva__platform_cores(void);

@@ -65,17 +65,6 @@ void uva__platform_sleep_exactly(void)
     (void)prctl(PR_SET_TIMERSLACK, 1);
 }
 
-/* On Linux the nice value of "process 0" is the calling thread's. */
-int uva__platform_nice(void)
-{
-    return getpriority(PRIO_PROCESS, 0);
-}
-
-bool uva__platform_set_nice(int value)
-{
-    return setpriority(PRIO_PROCESS, 0, value) == 0;
-}
-
 int32_t uva__platform_cores(void)
 {
     cpu_set_t set;

@@ -116,18 +116,6 @@ void uva__platform_sleep_exactly(void)
 {
 }
 
-/* POSIX has the nice value of a process only, which is not the library's to
- * change. */
-int uva__platform_nice(void)
-{
-    return 0;
-}
-
-bool uva__platform_set_nice(int value)
-{
-    return value == 0;
-}
-
 int32_t uva__platform_cores(void)
 {
     const long n = sysconf(_SC_NPROCESSORS_ONLN);

@@ -86,16 +86,6 @@ void uva__platform_sleep_exactly(void)
 {
 }
 
-int uva__platform_nice(void)
-{
-    return 0;
-}
-
-bool uva__platform_set_nice(int value)
-{
-    return value == 0;
-}
-
 int32_t uva__platform_cores(void)
 {
     DWORD_PTR own = 0, all = 0;

@@ -47,11 +47,6 @@ void uva__jobs_on_freed(struct uva__jobs *jobs, void (*freed)(void *ctx),
     jobs->workers->freed_ctx = ctx;
 }
 
-bool uva__jobs_nice_refused(const struct uva__jobs *jobs)
-{
-    return jobs->workers->nice_refused;
-}
-
 void uva__jobs_fini(struct uva__jobs *jobs)
 {
     struct uva_workers *workers = jobs->workers;

@@ -81,7 +81,7 @@ struct uva__jobs {
     /* called when uva__lane_take_news() returns something new; any thread, with
      * the lock held. NULL: no reports */
     void (*notify)(struct uva__jobs *jobs);
-    int32_t stuck_threads; /* as an option of the workers has it */
+    int32_t stuck_threads; /* as the workers have it */
     struct {               /* under the lock of `workers` */
         unsigned news;     /* bits UVA__NEWS_..., to be taken */
         struct uva__fair_queue_client
@@ -103,10 +103,6 @@ UVA_MUST_CHECK int uva__jobs_init(struct uva__jobs *jobs,
  * not shared; once, before any job. Thread: any. */
 void uva__jobs_on_freed(struct uva__jobs *jobs, void (*freed)(void *ctx),
                         void *ctx);
-
-/* Whether the system has refused the nice value that the options of the workers
- * asked for. Thread: any. */
-bool uva__jobs_nice_refused(const struct uva__jobs *jobs);
 
 /* Releases the reference to the workers. No job may be queued or be submitted
  * any more; some may still be running. The last reference ends the threads, and

@@ -49,8 +49,6 @@ enum {
     IDLE_MS = 10000,
     BLOCKING_CAP = 64,
     STUCK_THREADS = 256,
-    NICE_LEAST = -20,
-    NICE_MOST = 19,
     KEPT_SHARE = 8
 };
 
@@ -79,43 +77,20 @@ void uva__worker_set_locked(struct uva__worker *worker,
 
 /* ---- making them -------------------------------------------------------- */
 
-static int nice_check(const char *name, int32_t nice, struct uva_error *error)
-{
-    return nice >= NICE_LEAST && nice <= NICE_MOST
-               ? 0
-               : uva_error_set(error, EINVAL,
-                               "struct uva_workers_options: `%s` must be from "
-                               "%d to %d",
-                               name, NICE_LEAST, NICE_MOST);
-}
-
 static int options_check(const struct uva_workers_options *options,
                          struct uva_error *error)
 {
-    static void *const zero[3];
+    static void *const zero[4];
 
     if (memcmp(options->reserved, zero, sizeof(zero)) != 0)
         return uva_error_set(error, EINVAL,
                              "struct uva_workers_options: `reserved` must be "
                              "zero; was the struct cleared?");
-    if (options->compute_threads < 0 || options->blocking_threads < 0 ||
-        options->idle_ms < 0)
+    if (options->compute_threads < 0 || options->blocking_threads < 0)
         return uva_error_set(error, EINVAL,
-                             "struct uva_workers_options: `compute_threads`, "
-                             "`blocking_threads` and `idle_ms` must not be "
-                             "negative");
-    if (options->spin_us < 0)
-        return uva_error_set(error, EINVAL,
-                             "struct uva_workers_options: `spin_us` must not "
-                             "be negative");
-    if (options->stuck_threads < 0)
-        return uva_error_set(error, EINVAL,
-                             "struct uva_workers_options: `stuck_threads` must "
-                             "not be negative");
-    return nice_check("blocking_nice", options->blocking_nice, error) ||
-                   nice_check("compute_nice", options->compute_nice, error)
-               ? EINVAL
-               : 0;
+                             "struct uva_workers_options: `compute_threads` "
+                             "and `blocking_threads` must not be negative");
+    return 0;
 }
 
 static void caps_init(struct uva_workers *workers,
@@ -136,24 +111,6 @@ static void caps_init(struct uva_workers *workers,
         classes[UVA_LANE_BLOCKING].cap / KEPT_SHARE;
 }
 
-/* Tries on the calling thread whether threads may have the lower of the nice
- * values, and sets that thread's back: a higher value is always allowed. */
-static void nice_init(struct uva_workers *workers,
-                      const struct uva_workers_options *options)
-{
-    const int32_t blocking = options->blocking_nice,
-                  compute = options->compute_nice,
-                  least = blocking < compute ? blocking : compute;
-
-    workers->nice[UVA_LANE_BLOCKING] = blocking;
-    workers->nice[UVA_LANE_COMPUTE] = compute;
-    workers->nice_base = uva__platform_nice();
-    if (least >= 0)
-        return;
-    workers->nice_refused = !uva__platform_set_nice(workers->nice_base + least);
-    (void)uva__platform_set_nice(workers->nice_base);
-}
-
 static void pool_init(struct uva_workers *workers,
                       const struct uva_workers_options *options)
 {
@@ -161,12 +118,9 @@ static void pool_init(struct uva_workers *workers,
     workers->thread_begin = options->thread_begin;
     workers->thread_end = options->thread_end;
     workers->ctx = options->ctx;
-    workers->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_MS;
-    workers->stuck_threads =
-        options->stuck_threads > 0 ? options->stuck_threads : STUCK_THREADS;
-    workers->spin_ns = 1000 * (uint64_t)options->spin_us;
+    workers->idle_ms = IDLE_MS;
+    workers->stuck_threads = STUCK_THREADS;
     workers->process = uva__platform_process();
-    nice_init(workers, options);
     if (options->name != NULL)
         (void)snprintf(workers->name, sizeof(workers->name), "%s",
                        options->name);
@@ -198,6 +152,13 @@ int uva_workers_new(const struct uva_workers_options *options,
     pool_init(workers, options);
     *out = workers;
     return 0;
+}
+
+void uva__workers_limit(struct uva_workers *workers, int32_t idle_ms,
+                        int32_t stuck_threads)
+{
+    workers->idle_ms = idle_ms;
+    workers->stuck_threads = stuck_threads;
 }
 
 bool uva__pool_is_forked(const struct uva_workers *workers)
@@ -353,8 +314,7 @@ static bool class_write_off_locked(struct uva_workers *workers, int lane)
 /* ---- finding a thread for a job ----------------------------------------- */
 
 /* The woken worker may exit as soon as the lock is released, so the caller must
- * not touch it after that. Returns the futex to wake; NULL: the worker looks
- * for the call by itself. */
+ * not touch it after that. Returns the futex to wake. */
 static struct uva__futex *class_call_locked(struct uva__pool_class *pool_class)
 {
     struct uva__worker *worker = uva__container_of(
@@ -362,18 +322,12 @@ static struct uva__futex *class_call_locked(struct uva__pool_class *pool_class)
 
     uva__worker_set_locked(worker, UVA__WORKER_LOOKING);
     uva__futex_change(&worker->call);
-    if (worker->workers->spin_ns != 0 &&
-        uva__atomic64_exchange(&worker->parked, 0) == 0)
-        return NULL;
     return &worker->call;
 }
 
 static void class_wake_locked(struct uva__pool_class *pool_class)
 {
-    struct uva__futex *call = class_call_locked(pool_class);
-
-    if (call != NULL)
-        uva__futex_wake(call);
+    uva__futex_wake(class_call_locked(pool_class));
 }
 
 void uva__pool_class_wake_locked(struct uva_workers *workers, int lane)
@@ -605,19 +559,6 @@ static enum uva_lane worker_lane(const struct uva__worker *worker)
                                             : UVA_LANE_BLOCKING;
 }
 
-/* A thread inherits the nice value of its creator. If that is a worker of the
- * other lane with a higher one, it keeps that, unless the system allows it to
- * have a lower one. Affects only this thread. */
-static void worker_nice(const struct uva__worker *worker)
-{
-    const struct uva_workers *workers = worker->workers;
-
-    if (workers->nice[UVA_LANE_BLOCKING] != 0 ||
-        workers->nice[UVA_LANE_COMPUTE] != 0)
-        (void)uva__platform_set_nice(workers->nice_base +
-                                     workers->nice[worker_lane(worker)]);
-}
-
 static void worker_begin(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
@@ -632,7 +573,6 @@ static void worker_begin(struct uva__worker *worker)
     uva__worker_set_locked(worker, UVA__WORKER_LOOKING);
     uva__futex_raise(&workers->changed);
     uva__lock_drop(&workers->locked.lock);
-    worker_nice(worker);
     if (workers->thread_begin != NULL)
         workers->thread_begin(workers->ctx, worker_lane(worker));
 }
@@ -712,35 +652,6 @@ static int64_t worker_limit_locked(const struct uva__worker *worker)
                : -1;
 }
 
-/* Looks for a call until spin_us is over. False: no job has come. */
-static bool worker_spin(const struct uva__worker *worker, uint32_t seen)
-{
-    const uint64_t until = uva__clock_ns() + worker->workers->spin_ns;
-
-    do {
-        if (uva__futex_now(&worker->call) != seen)
-            return true;
-    } while (uva__clock_ns() < until);
-    return false;
-}
-
-/* Waits for a call, which is a system call only if it finds `parked` set.
- * Returns false after `limit_ms`. */
-static bool worker_await_call(struct uva__worker *worker, uint32_t seen,
-                              int64_t limit_ms)
-{
-    bool in_time;
-
-    if (worker->workers->spin_ns == 0)
-        return uva__futex_wait(&worker->call, seen, limit_ms);
-    if (worker_spin(worker, seen))
-        return true;
-    uva__atomic64_exchange(&worker->parked, 1);
-    in_time = uva__futex_wait(&worker->call, seen, limit_ms);
-    uva__atomic64_store(&worker->parked, 0);
-    return in_time;
-}
-
 /* Drops the lock while it sleeps. */
 static void worker_sleep_locked(struct uva__worker *worker)
 {
@@ -752,7 +663,7 @@ static void worker_sleep_locked(struct uva__worker *worker)
     uva__list_push_front(&class_of(worker)->asleep, &worker->sleeper);
     uva__worker_set_locked(worker, UVA__WORKER_ASLEEP);
     uva__lock_drop(&workers->locked.lock);
-    in_time = worker_await_call(worker, seen, limit_ms);
+    in_time = uva__futex_wait(&worker->call, seen, limit_ms);
     uva__lock_take(&workers->locked.lock);
     worker->timed_out = worker->state == UVA__WORKER_ASLEEP && !in_time;
     if (worker->state != UVA__WORKER_ASLEEP)

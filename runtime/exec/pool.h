@@ -27,13 +27,11 @@ enum uva__worker_state {
 
 /* One thread. Only that thread uses the fields, but for those marked locked. */
 struct uva__worker {
-    struct uva_workers *workers; /* borrows: outlives the thread's use of it */
-    struct uva__link sleeper;    /* among the sleepers; locked */
-    struct uva__link link;       /* among the lane's threads; locked */
-    struct uva__link given;      /* among the threads given up; locked */
-    struct uva__futex call;      /* raised to wake the thread; locked */
-    struct uva__atomic64 parked; /* 1: it may sleep in the system; unused if the
-                                    threads do not spin */
+    struct uva_workers *workers;  /* borrows: outlives the thread's use of it */
+    struct uva__link sleeper;     /* among the sleepers; locked */
+    struct uva__link link;        /* among the lane's threads; locked */
+    struct uva__link given;       /* among the threads given up; locked */
+    struct uva__futex call;       /* raised to wake the thread; locked */
     enum uva__worker_state state; /* counted in the lane; locked */
     int lane;                     /* the lane from which it takes jobs */
     uint32_t number;              /* for the thread's name */
@@ -79,16 +77,12 @@ struct uva_workers {
     void (*thread_begin)(void *ctx, enum uva_lane lane); /* or NULL */
     void (*thread_end)(void *ctx, enum uva_lane lane);   /* or NULL */
     void *ctx;                                           /* borrows, for both */
-    void (*freed)(void *ctx);            /* the last call of all; or NULL */
-    void *freed_ctx;                     /* borrows */
-    int32_t idle_ms;                     /* sleep so long, then exit */
-    int32_t stuck_threads;               /* most of a lane written off */
-    uint64_t spin_ns;                    /* before a thread sleeps */
-    int32_t nice[UVA_LANE_BLOCKING + 1]; /* added to `nice_base` */
-    int32_t nice_base;                   /* nice value of the maker */
-    bool nice_refused; /* the system allows no lower nice value */
-    int64_t process;   /* maker: a fork has no threads */
-    char name[16];     /* cut to a thread name's size */
+    void (*freed)(void *ctx); /* the last call of all; or NULL */
+    void *freed_ctx;          /* borrows */
+    int32_t idle_ms;          /* sleep so long, then exit */
+    int32_t stuck_threads;    /* most of a lane written off */
+    int64_t process;          /* maker: a fork has no threads */
+    char name[16];            /* cut to a thread name's size */
     struct uva__atomic64 waiting[UVA__LANES]; /* jobs queued; written locked */
     struct uva__atomic64
         foremost[UVA__LANES]; /* UVA__PLACES less the first place in which a
@@ -117,6 +111,12 @@ struct uva_workers {
 /* Adds an owner; uva_workers_release() takes it away. EPERM in a forked child.
  * Thread: any. */
 UVA_MUST_CHECK int uva__pool_acquire(struct uva_workers *workers);
+
+/* Has a thread sleep for `idle_ms` before it exits, and `stuck_threads` of a
+ * lane written off at one time, for tests: programs have the same limits
+ * everywhere. Before the first job queue of `workers`. Thread: any. */
+void uva__workers_limit(struct uva_workers *workers, int32_t idle_ms,
+                        int32_t stuck_threads);
 
 /* Whether this process is a fork of the process that made the workers.
  * Thread: any. */

@@ -55,9 +55,8 @@ static bool lane_news_on_wakeup(struct uva__wakeup *wakeup)
                     "and does not return, and other work waits");
     if (news & UVA__NEWS_FULL)
         uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
-                    "new sources wait: as many threads as `stuck_threads` "
-                    "allows are in calls that were cancelled and do not "
-                    "return");
+                    "new sources wait: as many threads as may be are in calls "
+                    "that were cancelled and do not return");
     if (news & UVA__NEWS_RETRY)
         timer_begin(rt, &runtime->lane_timer, UVA__LIMIT_RETRY_MS);
     if (news & UVA__NEWS_EXECUTOR && !runtime->executor_warned)

@@ -177,10 +177,6 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
         uva__jobs_on_freed(&rt->jobs, workers_freed, rt);
     }
     rt->jobs.notify = rt_on_news;
-    if (uva__jobs_nice_refused(&rt->jobs))
-        uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
-                    "the system does not allow the negative nice value of the "
-                    "workers; their threads run without it");
     trace_init(rt, &options->trace);
     *out = rt;
     return 0;

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "exec/pool.h"
 #include "sim/arena.h"
 #include "sim/engine_chooser.h"
 #include "sim/executor.h"
@@ -174,12 +175,12 @@ static void pool_draw(void)
     struct uva_workers_options options = {
         .compute_threads = 1 + (int32_t)sim_choose(2),
         .blocking_threads = 1 + (int32_t)sim_choose(3),
-        .idle_ms = 1 + (int32_t)sim_choose(1000),
         .allocator = arena_allocator()};
 
     if (peers_chance(1, 4))
         options.executor = executor_table();
     FUZZ_RULE(uva_workers_new(&options, &play.workers, NULL) == 0);
+    uva__workers_limit(play.workers, 1 + (int32_t)sim_choose(1000), 256);
 }
 
 void fixture_open(struct fixture *fixture)

@@ -362,7 +362,6 @@ START_TEST(pool_that_make_no_sense_are_refused)
     } bad[] = {
         {{.compute_threads = -1}, "compute_threads"},
         {{.blocking_threads = -1}, "blocking_threads"},
-        {{.idle_ms = -1}, "idle_ms"},
         {{.allocator = {.alloc = no_memory}}, "allocator"},
     };
     struct uva_workers *out = NULL;

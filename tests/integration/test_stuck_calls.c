@@ -268,6 +268,19 @@ static struct uva_runtime *open_on(struct uva_workers *workers)
     return runtime;
 }
 
+static struct uva_runtime *open_limited(int32_t blocking_threads,
+                                        int32_t stuck_threads)
+{
+    struct uva_workers *workers = pool_new(
+        &(struct uva_workers_options){.blocking_threads = blocking_threads});
+    struct uva_runtime *runtime;
+
+    uva__workers_limit(workers, 10000, stuck_threads);
+    runtime = open_on(workers);
+    uva_workers_release(workers);
+    return runtime;
+}
+
 static struct uva_runtime *open_with(const struct uva_workers_options *options)
 {
     struct uva_workers *workers = pool_new(options);
@@ -399,10 +412,9 @@ START_TEST(a_stream_that_never_began_is_released_while_others_are_stuck)
 }
 END_TEST
 
-START_TEST(beyond_stuck_threads_sources_wait_and_one_warning_is_logged)
+START_TEST(beyond_the_limit_sources_wait_and_one_warning_is_logged)
 {
-    struct uva_runtime *runtime = open_with(&(struct uva_workers_options){
-        .blocking_threads = 1, .stuck_threads = 1});
+    struct uva_runtime *runtime = open_limited(1, 1);
     struct query stuck[2], waits[3];
 
     get_stuck(&stuck[0], 1, runtime, IN_NEXT);
@@ -962,8 +974,7 @@ END_TEST
 
 START_TEST(discards_keep_no_more_threads_than_may_be_stuck)
 {
-    struct uva_runtime *runtime =
-        open_with(&(struct uva_workers_options){.stuck_threads = 1});
+    struct uva_runtime *runtime = open_limited(0, 1);
     struct keeper keepers[3];
     struct items items[3];
     int64_t threads;
@@ -1042,7 +1053,7 @@ int main(void)
         "blocking", a_release_that_is_stuck_gives_its_place_back,
         stuck_calls_of_a_runtime_that_was_closed_do_not_starve_another,
         a_stream_that_never_began_is_released_while_others_are_stuck,
-        beyond_stuck_threads_sources_wait_and_one_warning_is_logged,
+        beyond_the_limit_sources_wait_and_one_warning_is_logged,
         memory_may_lack_while_a_thread_is_written_off,
         a_stuck_call_on_an_executor_is_warned_of_once,
         a_call_on_an_executor_that_returns_is_not_warned_of, NULL);

@@ -160,16 +160,6 @@ long __wrap_sysconf(int name)
     return fails("count cores") ? failing(EINVAL) : __real_sysconf(name);
 }
 
-int __real_setpriority(int which, id_t id, int value);
-int __wrap_setpriority(int which, id_t id, int value);
-int __wrap_setpriority(int which, id_t id, int value)
-{
-    if (fails("setpriority"))
-        return failing(EACCES);
-    return fails("setpriority in vain") ? 0
-                                        : __real_setpriority(which, id, value);
-}
-
 static int descriptors(void)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -318,49 +308,6 @@ START_TEST(what_is_interrupted_goes_on)
 }
 END_TEST
 
-static char logged[512];
-
-static void keep_record(void *ctx, const struct uva_log_record *record)
-{
-    (void)ctx;
-    ck_assert_int_eq(record->level, UVA_LOG_WARN);
-    (void)snprintf(logged, sizeof(logged), "%s", record->message);
-}
-
-/* Returns the log of a runtime that is opened on workers with these options, of
- * which `call` decides. */
-static const char *logged_for(const char *call,
-                              const struct uva_workers_options *given)
-{
-    struct uva_runtime_options options = {.log.write = keep_record};
-
-    logged[0] = '\0';
-    let_fail(call, 0);
-    times = 2;
-    ck_assert_int_eq(uva_workers_new(given, &options.workers, NULL), 0);
-    fault = NULL;
-    ck_assert_int_eq(uva_runtime_open(&loop, &options, &runtime, NULL), 0);
-    uva_workers_release(options.workers);
-    close_runtime(BY_LOOP);
-    return logged;
-}
-
-START_TEST(a_nice_value_that_is_refused_is_a_warning)
-{
-    const struct uva_workers_options blocking = {.blocking_nice = -20},
-                                     compute = {.compute_nice = -1,
-                                                .blocking_nice = 19};
-
-    ck_assert_ptr_nonnull(
-        strstr(logged_for("setpriority", &blocking), "nice value"));
-    ck_assert_ptr_nonnull(
-        strstr(logged_for("setpriority", &compute), "nice value"));
-    ck_assert_str_eq(logged_for("setpriority in vain", &blocking), "");
-    ck_assert_str_eq(
-        logged_for("setpriority", &(struct uva_workers_options){0}), "");
-}
-END_TEST
-
 START_TEST(cores_are_counted_in_another_way)
 {
     const int32_t cores = uva__platform_cores();
@@ -457,8 +404,7 @@ int main(void)
         "system", cores_are_counted_in_another_way, there_is_at_least_one_core,
         without_a_thread_to_bounce_to_a_callback_runs_right_here,
         a_clock_that_has_nothing_to_say_loses_no_timer,
-        a_turn_that_cannot_look_at_the_descriptor_is_not_due,
-        a_nice_value_that_is_refused_is_a_warning, NULL);
+        a_turn_that_cannot_look_at_the_descriptor_is_not_due, NULL);
     tcase_add_loop_test(tcase,
                         a_runtime_that_cannot_be_opened_leaves_nothing_open, 0,
                         sizeof(OPENING) / sizeof(OPENING[0]));

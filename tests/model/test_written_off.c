@@ -288,13 +288,13 @@ static void prepare(void)
                       .dealloc = workers_dealloc,
                       .ctx = &world.arena},
         .blocking_threads = 1,
-        .stuck_threads = 1,
     };
     struct uva_workers *workers;
 
     world.arena = (struct explore_arena){.bytes = world.bytes,
                                          .size = sizeof(world.bytes)};
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    uva__workers_limit(workers, 10000, 1);
     ck_assert_int_eq(uva__jobs_init(&world.jobs, workers, NULL, NULL), 0);
     uva_workers_release(workers);
     world.jobs.notify = jobs_notify;

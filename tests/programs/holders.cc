@@ -635,7 +635,6 @@ static void a_runtime_with_a_thread_is_joined(void)
     uva::arrow_stream out;
     int code = shared.open(
         uva::options<uva_workers_options>()
-            .set(&uva_workers_options::idle_ms, INT32_MAX)
             .set(&uva_workers_options::thread_begin,
                  [](void *ctx, uva_lane) { threads::count(ctx, 1); })
             .set(&uva_workers_options::thread_end,

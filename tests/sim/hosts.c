@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "base/slab.h"
+#include "exec/pool.h"
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/fake_files.h"
@@ -230,6 +231,12 @@ static void turn_host(void *arg)
 }
 
 /* ---- opening ------------------------------------------------------------ */
+
+void hosts_limit_workers(struct uva_workers *workers, int32_t idle_ms,
+                         int32_t stuck_threads)
+{
+    uva__workers_limit(workers, idle_ms, stuck_threads);
+}
 
 bool hosts_limit_sources(const struct uva_runtime *runtime)
 {

@@ -27,6 +27,11 @@ struct uva_runtime *hosts_open(struct uva_workers *workers);
 struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
                                      void (*begin)(struct uva_runtime *rt));
 
+/* Has a thread of `workers` exit after `idle_ms` without a job, and so many of
+ * a lane written off at one time. */
+void hosts_limit_workers(struct uva_workers *workers, int32_t idle_ms,
+                         int32_t stuck_threads);
+
 /* Returns whether the runtime limits how many of its sources are open; NULL:
  * whether one does. */
 bool hosts_limit_sources(const struct uva_runtime *runtime);

@@ -106,17 +106,16 @@ static void draw_workers(void)
     struct uva_workers_options options = {
         .compute_threads = 1 + (int32_t)sim_choose(2),
         .blocking_threads = 1 + (int32_t)sim_choose(3),
-        .idle_ms = 1 + (int32_t)sim_choose(1000),
         .allocator = arena_allocator()};
+    const int32_t idle_ms = 1 + (int32_t)sim_choose(1000);
 
     if (!scenario.alone && !scenario.closes && peers_chance(1, 6))
         scenario.squatters = options.blocking_threads;
     if (scenario.squatters > 0 && peers_chance(1, 2)) {
-        options.stuck_threads =
+        scenario.stuck_threads =
             1 + (int32_t)sim_choose((uint64_t)scenario.squatters);
-        scenario.stuck_threads = options.stuck_threads;
         expectation_note("%d of %d squatters may be written off",
-                         options.stuck_threads, scenario.squatters);
+                         scenario.stuck_threads, scenario.squatters);
     }
     if (peers_chance(1, 6)) {
         expectation_note("workers of an executor");
@@ -125,6 +124,10 @@ static void draw_workers(void)
     if (peers_chance(1, 3) ||
         uva_workers_new(&options, &scenario.workers, NULL) != 0)
         scenario.workers = NULL;
+    if (scenario.workers != NULL)
+        hosts_limit_workers(scenario.workers, idle_ms,
+                            scenario.stuck_threads > 0 ? scenario.stuck_threads
+                                                       : 256);
 }
 
 static void draw_runtimes(void)

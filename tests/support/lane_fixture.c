@@ -71,9 +71,17 @@ void lane_share(struct lane_fixture *lanes, struct uva_workers *workers)
 void lane_open(struct lane_fixture *lanes,
                const struct uva_workers_options *options)
 {
+    lane_open_limited(lanes, options, 10000, 256);
+}
+
+void lane_open_limited(struct lane_fixture *lanes,
+                       const struct uva_workers_options *options,
+                       int32_t idle_ms, int32_t stuck_threads)
+{
     struct uva_workers *workers;
 
     ck_assert_int_eq(uva_workers_new(options, &workers, NULL), 0);
+    uva__workers_limit(workers, idle_ms, stuck_threads);
     lane_share(lanes, workers);
     uva_workers_release(workers);
 }

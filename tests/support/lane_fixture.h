@@ -29,10 +29,14 @@ struct lane_work {
 /* The names of the jobs in the order in which they began. */
 extern char lane_order[200];
 
-/* Makes a queue on `workers`, or on its own workers with `options`. */
+/* Makes a queue on `workers`, or on its own workers with `options`; limited:
+ * with limits that programs do not have. */
 void lane_share(struct lane_fixture *lanes, struct uva_workers *workers);
 void lane_open(struct lane_fixture *lanes,
                const struct uva_workers_options *options);
+void lane_open_limited(struct lane_fixture *lanes,
+                       const struct uva_workers_options *options,
+                       int32_t idle_ms, int32_t stuck_threads);
 void lane_close(struct lane_fixture *lanes);
 
 /* Makes a job that posts `entered`, waits if `held`, and posts `done`. */

@@ -160,12 +160,8 @@ START_TEST(threads_have_numbers_of_their_own)
 }
 END_TEST
 
-START_TEST(the_nice_value_stays_what_it_is)
+START_TEST(there_is_a_processor)
 {
-    const int nice_value = uva__platform_nice();
-
-    ck_assert(uva__platform_set_nice(nice_value));
-    ck_assert_int_eq(uva__platform_nice(), nice_value);
     ck_assert_int_ge(uva__platform_cores(), 1);
 }
 END_TEST
@@ -448,7 +444,7 @@ int main(void)
     TCase *tc = suite_tests(
         "platform", a_number_that_has_changed_is_not_slept_on,
         a_sleep_ends_at_its_limit, a_change_wakes_the_threads_that_sleep,
-        threads_have_numbers_of_their_own, the_nice_value_stays_what_it_is,
+        threads_have_numbers_of_their_own, there_is_a_processor,
         the_coarse_clock_is_the_same_clock,
         a_wake_fd_is_readable_while_it_is_raised,
         a_timer_fd_is_readable_from_its_time_on,

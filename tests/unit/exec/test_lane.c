@@ -510,8 +510,9 @@ START_TEST(a_wait_lets_one_more_thread_in_while_it_lasts)
     struct lane_work waiter = {.job.run = waiter_run, .lanes = &lanes};
     struct lane_work helper = {.job.run = helper_run, .lanes = &lanes};
 
-    lane_open(&lanes, &(struct uva_workers_options){.blocking_threads = 1,
-                                                    .idle_ms = INT32_MAX});
+    lane_open_limited(&lanes,
+                      &(struct uva_workers_options){.blocking_threads = 1},
+                      INT32_MAX, 256);
     uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &waiter.job);
     lane_take(&lanes.entered);
     uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &helper.job);

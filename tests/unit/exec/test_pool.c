@@ -35,16 +35,9 @@ START_TEST(options_that_make_no_sense_are_refused)
     struct lane_memory memory = {0};
     const struct uva_allocator whole = lane_allocator(&memory);
     const struct uva_workers_options bad[] = {
-        {.reserved = {[2] = &lane_order}},
+        {.reserved = {[3] = &lane_order}},
         {.compute_threads = -1},
         {.blocking_threads = -1},
-        {.idle_ms = -1},
-        {.stuck_threads = -1},
-        {.spin_us = -1},
-        {.blocking_nice = -21},
-        {.blocking_nice = 20},
-        {.compute_nice = INT32_MIN},
-        {.compute_nice = INT32_MAX},
         {.allocator.alloc = whole.alloc},
         {.allocator.dealloc = whole.dealloc},
     };
@@ -268,13 +261,13 @@ START_TEST(the_hook_of_a_leaving_thread_may_end_its_workers)
 {
     struct lane_memory memory = {0};
     struct uva_workers *workers = NULL;
-    struct uva_workers_options options = {.idle_ms = 1,
-                                          .allocator = lane_allocator(&memory),
+    struct uva_workers_options options = {.allocator = lane_allocator(&memory),
                                           .thread_end = free_hook,
                                           .ctx = &workers};
     struct lane_fixture lanes;
 
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    uva__workers_limit(workers, 1, 256);
     lane_share(&lanes, workers);
     lane_burst(&lanes, 1);
     lane_close(&lanes);
@@ -363,13 +356,12 @@ START_TEST(eight_threads_submit_ten_thousand_jobs_each)
     struct lane_memory memory = {0};
     struct submitter *all = calloc(SUBMITTERS, sizeof(*all));
     struct uva_workers_options options = {.compute_threads = 3,
-                                          .blocking_threads = 5,
-                                          .idle_ms = 1,
-                                          .spin_us = _i == 0 ? 0 : 5};
+                                          .blocking_threads = 5};
     struct uva_workers *workers;
 
     options.allocator = lane_allocator(&memory);
     ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    uva__workers_limit(workers, 1, 256);
     for (int i = 0; i < SUBMITTERS; i++) {
         lane_share(&all[i].lanes, workers);
         all[i].works = calloc(JOBS_EACH, sizeof(*all[i].works));

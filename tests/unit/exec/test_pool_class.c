@@ -91,9 +91,10 @@ START_TEST(a_start_that_fails_wakes_a_sleeper_in_its_place)
     struct lane_work works[3];
     struct relied relied = {&lanes, &works[2], &memory};
 
-    lane_open(&lanes, &(struct uva_workers_options){
-                          .idle_ms = INT32_MAX, /* no thread wakes by itself */
-                          .allocator = lane_allocator(&memory)});
+    lane_open_limited(
+        &lanes,
+        &(struct uva_workers_options){.allocator = lane_allocator(&memory)},
+        INT32_MAX, 256); /* no thread wakes by itself */
     for (int i = 0; i < 3; i++)
         works[i] = lane_work(&lanes, i == 0, NULL);
     uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[0].job);
@@ -162,7 +163,7 @@ START_TEST(threads_without_work_leave)
 {
     struct lane_fixture lanes;
 
-    lane_open(&lanes, &(struct uva_workers_options){.idle_ms = 1});
+    lane_open_limited(&lanes, NULL, 1, 256);
     lane_burst(&lanes, 8);
     lane_await_threads(&lanes, UVA_LANE_BLOCKING, 0);
     lane_burst(&lanes, 3);
@@ -186,12 +187,12 @@ static void lane_let_time_pass(struct lane_fixture *lanes)
 
 START_TEST(a_promised_thread_stays_while_its_queue_lives)
 {
-    struct uva_workers_options options = {.idle_ms = 1};
     struct uva_workers *workers;
     struct lane_fixture x, y;
     struct lane_work work;
 
-    ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
+    uva__workers_limit(workers, 1, 256);
     lane_share(&x, workers);
     lane_share(&y, workers);
     ck_assert_int_eq(uva__lane_ensure(&x.jobs, UVA_LANE_BLOCKING), 0);
@@ -217,7 +218,7 @@ START_TEST(a_job_that_meets_a_leaving_thread_still_runs)
     struct lane_fixture lanes;
     struct lane_work work;
 
-    lane_open(&lanes, &(struct uva_workers_options){.idle_ms = 1});
+    lane_open_limited(&lanes, NULL, 1, 256);
     for (int i = 0; i < 500; i++) {
         work = lane_work(&lanes, false, NULL);
         uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &work.job);
@@ -286,54 +287,6 @@ START_TEST(threads_take_no_signals_and_no_cancel)
 }
 END_TEST
 
-struct niceness {
-    struct uva_job job;
-    struct lane_fixture *lanes;
-    struct uva_job *next; /* submitted to the blocking lane; or NULL */
-    int nice;             /* of the thread that ran the job */
-};
-
-static void niceness_run(struct uva_job *job)
-{
-    struct niceness *niceness = uva__container_of(job, struct niceness, job);
-    struct lane_fixture *lanes = niceness->lanes;
-
-    niceness->nice = getpriority(PRIO_PROCESS, 0);
-    if (niceness->next != NULL)
-        uva__lane_submit(&lanes->jobs, UVA_LANE_BLOCKING, niceness->next);
-    sem_post(&lanes->done);
-}
-
-/* A thread that another one starts does not add to that one's value. */
-START_TEST(nice_values_are_added_to_the_makers)
-{
-    const int own = getpriority(PRIO_PROCESS, 0);
-    struct lane_fixture lanes;
-    struct niceness jobs[3];
-
-    lane_open(&lanes, &(struct uva_workers_options){.compute_nice = 1,
-                                                    .blocking_nice = 2});
-    for (int i = 0; i < 3; i++)
-        jobs[i] = (struct niceness){.job.run = niceness_run, .lanes = &lanes};
-    jobs[0].next = &jobs[1].job;
-    uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &jobs[0].job);
-    lane_take_n(&lanes.done, 2);
-    uva__lane_run_uncapped(&lanes.jobs, &jobs[2].job);
-    lane_take(&lanes.done);
-    lane_close(&lanes);
-    ck_assert_int_eq(jobs[0].nice, own + 1);
-    ck_assert_int_eq(jobs[1].nice, own + 2);
-    ck_assert_int_eq(jobs[2].nice, own + 2);
-    ck_assert_int_eq(getpriority(PRIO_PROCESS, 0), own);
-    lane_open(&lanes, &(struct uva_workers_options){.compute_nice = 3});
-    jobs[0] = (struct niceness){.job.run = niceness_run, .lanes = &lanes};
-    uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &jobs[0].job);
-    lane_take(&lanes.done);
-    lane_close(&lanes);
-    ck_assert_int_eq(jobs[0].nice, own + 3);
-}
-END_TEST
-
 static void hooked_run(struct uva_job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
@@ -369,60 +322,6 @@ START_TEST(hooks_are_a_threads_first_and_last_act)
 }
 END_TEST
 
-/* ---- threads that spin -------------------------------------------------- */
-
-static const struct uva__worker *sleeper_of(struct lane_fixture *lanes)
-{
-    lane_await_sleepers(lanes, UVA_LANE_BLOCKING, 1);
-    return uva__container_of(
-        lanes->jobs.workers->locked.classes[UVA_LANE_BLOCKING].asleep.head,
-        struct uva__worker, sleeper);
-}
-
-/* Runs a job on the thread that sleeps, and returns how many were woken. */
-static int64_t wakeups_of_a_job(struct lane_fixture *lanes)
-{
-    struct lane_work work = lane_work(lanes, false, NULL);
-    struct uva__counter wakeups = {0};
-
-    uva__lane_submit_counted(&lanes->jobs, UVA_LANE_BLOCKING, &work.job,
-                             &wakeups);
-    lane_take(&lanes->done);
-    ck_assert_int_eq(work.runs, 1);
-    return uva__counter_get(&wakeups);
-}
-
-START_TEST(a_thread_that_spins_needs_no_wake_up)
-{
-    struct lane_fixture lanes;
-
-    lane_open(&lanes, &(struct uva_workers_options){.idle_ms = INT32_MAX,
-                                                    .spin_us = INT32_MAX});
-    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), 0);
-    for (int i = 0; i < 3; i++) {
-        ck_assert_uint_eq(uva__atomic64_load(&sleeper_of(&lanes)->parked), 0);
-        ck_assert_int_eq(wakeups_of_a_job(&lanes), 0);
-    }
-    lane_close(&lanes);
-}
-END_TEST
-
-START_TEST(a_thread_that_has_spun_enough_is_woken)
-{
-    struct lane_fixture lanes;
-
-    lane_open(&lanes, &(struct uva_workers_options){.idle_ms = INT32_MAX,
-                                                    .spin_us = 1});
-    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), 0);
-    for (int i = 0; i < 3; i++) {
-        while (uva__atomic64_load(&sleeper_of(&lanes)->parked) == 0)
-            (void)sched_yield();
-        ck_assert_int_eq(wakeups_of_a_job(&lanes), 1);
-    }
-    lane_close(&lanes);
-}
-END_TEST
-
 int main(void)
 {
     TCase *no_thread_to_be_had = tcase_create("no thread can be created");
@@ -439,16 +338,12 @@ int main(void)
     tcase_add_test(idle_threads, a_promised_thread_stays_while_its_queue_lives);
     tcase_add_test(idle_threads, a_job_that_meets_a_leaving_thread_still_runs);
 
-    tcase_add_test(idle_threads, a_thread_that_spins_needs_no_wake_up);
-    tcase_add_test(idle_threads, a_thread_that_has_spun_enough_is_woken);
-
     TCase *what_a_thread_is_like = tcase_create("what a thread is like");
     tcase_add_test(what_a_thread_is_like, threads_have_names);
     tcase_add_test(what_a_thread_is_like,
                    threads_take_no_signals_and_no_cancel);
     tcase_add_test(what_a_thread_is_like,
                    hooks_are_a_threads_first_and_last_act);
-    tcase_add_test(what_a_thread_is_like, nice_values_are_added_to_the_makers);
 
     return suite_main("crew", NULL, NULL, no_thread_to_be_had, idle_threads,
                       what_a_thread_is_like, NULL);

@@ -32,10 +32,19 @@ static void open_with(const struct uva_workers_options *options)
     lanes.jobs.notify = on_news;
 }
 
+/* One thread, which stays, and as many as that may be stuck. */
+static void open_limited(int32_t stuck_threads)
+{
+    lane_open_limited(&lanes,
+                      &(struct uva_workers_options){.blocking_threads = 1},
+                      INT32_MAX, stuck_threads);
+    notified = 0;
+    lanes.jobs.notify = on_news;
+}
+
 static void open_one(void)
 {
-    open_with(&(struct uva_workers_options){.blocking_threads = 1,
-                                            .idle_ms = INT32_MAX});
+    open_limited(256);
 }
 
 /* Submits a job that holds its thread, and waits until it has one. */
@@ -178,8 +187,7 @@ START_TEST(beyond_the_limit_jobs_wait_and_that_is_reported_once)
 {
     struct lane_work stuck[2], next[2];
 
-    open_with(&(struct uva_workers_options){
-        .blocking_threads = 1, .stuck_threads = 1, .idle_ms = INT32_MAX});
+    open_limited(1);
     hold(&stuck[0]);
     give_up(&stuck[0], LONG_AGO);
     hold(&stuck[1]);
@@ -201,11 +209,15 @@ START_TEST(beyond_the_limit_jobs_wait_and_that_is_reported_once)
 }
 END_TEST
 
-START_TEST(without_an_option_the_limit_is_256)
+START_TEST(at_most_256_threads_are_written_off)
 {
-    open_with(NULL);
+    struct uva_workers *workers;
+
+    ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
+    lane_share(&lanes, workers);
     ck_assert_int_eq(lanes.jobs.stuck_threads, 256);
     lane_close(&lanes);
+    uva_workers_release(workers);
 }
 END_TEST
 
@@ -441,7 +453,7 @@ int main(void)
             a_job_that_is_given_up_while_others_wait_makes_room_after_a_while,
             an_ensured_lane_has_a_thread_that_is_not_written_off,
             beyond_the_limit_jobs_wait_and_that_is_reported_once,
-            without_an_option_the_limit_is_256, NULL),
+            at_most_256_threads_are_written_off, NULL),
         suite_tests(
             "not", a_thread_that_is_blocked_is_not_written_off_until_it_goes_on,
             threads_outside_the_capped_lanes_cannot_be_given_up,
