@@ -19,7 +19,7 @@ FLAGS = ("-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow",
          "-Wconversion", "-Werror")
 # Parameters that a caller fills in, and members that are such structs.
 FILLED = re.compile(r"\bconst struct (uva_\w+) \*(?:options|source|consumer|"
-                    r"query|objects|target|allocator|executor|log)\b")
+                    r"query|objects|target|allocator|log)\b")
 STRUCT = re.compile(r"^struct (uva_\w+) \{\n(.*?)^\};", re.M | re.S)
 MEMBER = re.compile(r"\(\*(\w+)\)|(\w+)(?:\[\d+\])?\s*(?:UVA_0)?;")
 

@@ -122,7 +122,7 @@ MEMBERS = {
          "memory_bytes", "measure", "trace"), RUNTIME),
     "workers_options": dict.fromkeys(
         ("name", "compute_threads", "blocking_threads",
-         "allocator", "executor", "thread_begin", "thread_end",
+         "allocator", "thread_begin", "thread_end",
          "ctx"), RUNTIME),
 }
 # structs that the library fills in

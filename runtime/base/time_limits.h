@@ -41,11 +41,6 @@ enum {
      * has passed: the threads before it are in discards that take long. */
     UVA__LIMIT_DISCARD_MS = 10,
 
-    /* A cancelled call on a thread of the host's executor is reported when it
-     * has not returned after this time, as that thread cannot be replaced. A
-     * second, as no one waits for the report. */
-    UVA__LIMIT_EXECUTOR_MS = 1000,
-
     /* The end of the devices waits so long for their two threads together,
      * which may be inside a call of a vendor's driver. Blocks the caller. A
      * driver answers within milliseconds, or hangs. */

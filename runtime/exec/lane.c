@@ -2,13 +2,11 @@
 /* Queues jobs in lanes, and makes sure that a thread runs them.
  *
  * Happy path:  ensure keeps one thread for the lane -> submit queues the job
- *              and finds it a thread, or gives it to the executor -> it runs.
+ *              and finds it a thread -> it runs.
  *
  * Failures:
  * - thread creation fails: ensure returns the code; a job waits for an existing
  *   thread, and the loop of its runtime tries again;
- * - the executor refuses a job: a thread of our own runs it. If there is no
- *   thread and none can be created, the job waits in the same way;
  * - a job that was given up does not return: exec/pool.c.
  *
  * On close:    queued jobs still run; running ones go on, and use only the
@@ -103,7 +101,7 @@ static void lane_await_starts_locked(struct uva_workers *workers, int lane)
     }
 }
 
-static int lane_ensure_thread(struct uva__jobs *jobs, int lane)
+static int lane_ensure(struct uva__jobs *jobs, int lane)
 {
     struct uva_workers *workers = jobs->workers;
     bool starts;
@@ -120,21 +118,19 @@ static int lane_ensure_thread(struct uva__jobs *jobs, int lane)
 
 int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane)
 {
-    return jobs->workers->executor.submit != NULL
-               ? 0
-               : lane_ensure_thread(jobs, (int)lane);
+    return lane_ensure(jobs, (int)lane);
 }
 
 int uva__lane_ensure_uncapped(struct uva__jobs *jobs)
 {
-    return lane_ensure_thread(jobs, UVA__LANE_UNCAPPED);
+    return lane_ensure(jobs, UVA__LANE_UNCAPPED);
 }
 
 /* ---- handing jobs over -------------------------------------------------- */
 
 /* Decides under the lock whether the job is read-ahead: so a consumer that
  * begins to wait after that finds it queued. */
-static void job_push_locked(struct uva__jobs *jobs, struct uva_job *job)
+static void job_push_locked(struct uva__jobs *jobs, struct uva__job *job)
 {
     struct uva_workers *workers = jobs->workers;
     const bool ahead =
@@ -146,7 +142,7 @@ static void job_push_locked(struct uva__jobs *jobs, struct uva_job *job)
     uva__pool_class_publish_locked(workers, job->lane);
 }
 
-static bool job_remove_locked(struct uva__jobs *jobs, struct uva_job *job)
+static bool job_remove_locked(struct uva__jobs *jobs, struct uva__job *job)
 {
     struct uva_workers *workers = jobs->workers;
 
@@ -158,7 +154,7 @@ static bool job_remove_locked(struct uva__jobs *jobs, struct uva_job *job)
 }
 
 /* Once the lock is dropped the job may have run, and have freed its `jobs`. */
-static void lane_queue(struct uva__jobs *jobs, int lane, struct uva_job *job,
+static void lane_queue(struct uva__jobs *jobs, int lane, struct uva__job *job,
                        struct uva__counter *wakeups)
 {
     struct uva_workers *workers = jobs->workers;
@@ -186,27 +182,19 @@ void uva__lane_retry(struct uva__jobs *jobs)
 }
 
 void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
-                              struct uva_job *job, struct uva__counter *wakeups)
+                              struct uva__job *job,
+                              struct uva__counter *wakeups)
 {
-    const struct uva_executor *executor = &jobs->workers->executor;
-
-    if (executor->submit != NULL) {
-        job->jobs = jobs;
-        job->lane = (int)lane;
-        lane_retry(jobs->workers, job->lane);
-        if (executor->submit(executor->ctx, lane, job) == 0)
-            return;
-    }
     lane_queue(jobs, (int)lane, job, wakeups);
 }
 
-void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
+void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva__job *job)
 {
     lane_queue(jobs, UVA__LANE_UNCAPPED, job, NULL);
 }
 
 void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
-                     struct uva_job *job)
+                     struct uva__job *job)
 {
     struct uva_workers *workers = jobs->workers;
 
@@ -218,7 +206,7 @@ void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
     uva__pool_class_drop_locked(workers, lane);
 }
 
-bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
+bool uva__lane_take_back(struct uva__jobs *jobs, struct uva__job *job)
 {
     struct uva_workers *workers = jobs->workers;
     bool taken;
@@ -234,7 +222,7 @@ bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
 /* ---- giving jobs up ----------------------------------------------------- */
 
 enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
-                                      enum uva_lane lane, struct uva_job *job)
+                                      enum uva_lane lane, struct uva__job *job)
 {
     struct uva_workers *workers = jobs->workers;
     enum uva__job_place place = UVA__JOB_GONE;
@@ -247,8 +235,6 @@ enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
         place = UVA__JOB_RUNNING;
     } else if (job->link.queued) {
         place = UVA__JOB_WAITING;
-    } else if (workers->executor.submit != NULL) {
-        uva__pool_report_locked(jobs, UVA__NEWS_EXECUTOR);
     }
     uva__pool_class_drop_locked(workers, (int)lane);
     return place;
@@ -282,8 +268,7 @@ unsigned uva__lane_take_news(struct uva__jobs *jobs)
 
 bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane)
 {
-    return jobs->workers->executor.submit != NULL ||
-           uva__atomic64_load(&jobs->workers->waiting[lane]) > 0;
+    return uva__atomic64_load(&jobs->workers->waiting[lane]) > 0;
 }
 
 bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,

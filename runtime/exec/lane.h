@@ -26,13 +26,13 @@ enum { UVA__LANE_UNCAPPED = UVA_LANE_BLOCKING + 1, UVA__LANES };
 /* One piece of work, embedded in the object that it works on. Ready to be
  * submitted when all fields but `run` are zero; it may be submitted again once
  * `run` was entered. */
-struct uva_job {
-    struct uva__fair_queue_link link; /* in the queue of its lane */
-    void (*run)(struct uva_job *job); /* the work; may free the job */
-    struct uva__jobs *jobs;           /* borrows: the queue it came from */
-    int lane;                         /* the lane it was submitted to */
-    struct uva__atomic64 *awaited;    /* borrows: the results that a consumer
-                                         waits for; NULL: this job is one */
+struct uva__job {
+    struct uva__fair_queue_link link;  /* in the queue of its lane */
+    void (*run)(struct uva__job *job); /* the work; may free the job */
+    struct uva__jobs *jobs;            /* borrows: the queue it came from */
+    int lane;                          /* the lane it was submitted to */
+    struct uva__atomic64 *awaited;     /* borrows: the results that a consumer
+                                          waits for; NULL: this job is one */
     uint64_t done;    /* results that there are; set before a submit */
     int32_t priority; /* its sign: before or after other jobs of its queue */
     uint8_t turns;    /* a thread has taken it so often, at most
@@ -41,8 +41,8 @@ struct uva_job {
 
 /* Where a job is. */
 enum uva__job_place {
-    UVA__JOB_GONE,    /* it has ended, or an executor has it */
-    UVA__JOB_RUNNING, /* one of our threads runs it */
+    UVA__JOB_GONE,    /* it has ended */
+    UVA__JOB_RUNNING, /* a thread runs it */
     UVA__JOB_WAITING  /* it is queued: a thread without a job may take another
                          one first */
 };
@@ -51,8 +51,7 @@ enum uva__job_place {
 enum uva__news {
     UVA__NEWS_RETRY = 1,       /* call uva__lane_retry() after a while */
     UVA__NEWS_WRITTEN_OFF = 2, /* threads were written off for its jobs */
-    UVA__NEWS_FULL = 4,        /* no more threads may be written off */
-    UVA__NEWS_EXECUTOR = 8     /* an executor has a job that was given up */
+    UVA__NEWS_FULL = 4         /* no more threads may be written off */
 };
 
 /* A job goes before others in its first turns: the few calls of a small query
@@ -61,7 +60,7 @@ enum { UVA__JOB_NEW_TURNS = 4 };
 
 /* The place of `job`, which is running or about to be queued, depending on
  * whether it is read-ahead. Thread: the caller runs or queues it. */
-static inline enum uva__place uva__place_of_job(const struct uva_job *job,
+static inline enum uva__place uva__place_of_job(const struct uva__job *job,
                                                 bool ahead)
 {
     if (ahead)
@@ -114,22 +113,21 @@ void uva__jobs_on_freed(struct uva__jobs *jobs, void (*freed)(void *ctx),
 void uva__jobs_fini(struct uva__jobs *jobs);
 
 /* Makes sure that jobs of `lane` will be run: starts its first thread if it has
- * none, and keeps one thread until uva__jobs_fini(), even without work. Without
- * effect with an executor. 0; ENOMEM without memory or a thread: try again or
- * give up. Thread: any. */
+ * none, and keeps one thread until uva__jobs_fini(), even without work. 0;
+ * ENOMEM without memory or a thread: try again or give up. Thread: any. */
 UVA_MUST_CHECK int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane);
 
 /* Submits `job` to `lane`, for which uva__lane_ensure() has returned 0 before.
- * It never runs inside this call. A job that the executor refuses runs on our
- * own thread; if there is no thread and none can be created, it waits until one
- * is created, by a later submit or uva__lane_retry(). The job may have ended,
+ * It never runs inside this call. If there is no thread and none can be
+ * created, it waits until one is created, by a later submit or
+ * uva__lane_retry(). The job may have ended,
  * and `jobs` with it, before this returns. `wakeups` (or NULL) counts a system
  * call that wakes a thread, before the job can run. Thread: any. */
 void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
-                              struct uva_job *job,
+                              struct uva__job *job,
                               struct uva__counter *wakeups);
 static inline void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
-                                    struct uva_job *job)
+                                    struct uva__job *job)
 {
     uva__lane_submit_counted(jobs, lane, job, NULL);
 }
@@ -138,19 +136,20 @@ static inline void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
  * has now that a consumer waits for it: uva__awaited_want() has returned true.
  * Thread: any. */
 void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
-                     struct uva_job *job);
+                     struct uva__job *job);
 
 /* Takes back a job that was submitted and is not running (or is, but has not
- * been freed). True: the job is the caller's again and will not run. Always
- * false for a job that an executor accepted. Thread: any. */
-bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job);
+ * been freed). True: the job is the caller's again and will not run. Thread:
+ * any.
+ */
+bool uva__lane_take_back(struct uva__jobs *jobs, struct uva__job *job);
 
 /* Gives up a job that was submitted to `lane`: no one waits for it any more. If
  * it runs, its thread may be written off from now on, so that another one takes
  * its place. If it waits, it still runs in turn; the caller may take it back
  * instead. The job has not been freed. Thread: any. */
 enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
-                                      enum uva_lane lane, struct uva_job *job);
+                                      enum uva_lane lane, struct uva__job *job);
 
 /* Gives up the job that the caller runs, if it runs one. Thread: any. */
 void uva__lane_give_up_here(void);
@@ -162,8 +161,7 @@ unsigned uva__lane_take_news(struct uva__jobs *jobs);
 void uva__lane_retry(struct uva__jobs *jobs);
 
 /* Whether another job of `lane` waits for a thread: a long job then gives its
- * thread back by submitting itself again. Always true with an executor, as we
- * cannot see the executor's queue. Thread: any. */
+ * thread back by submitting itself again. Thread: any. */
 bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane);
 
 /* Whether a job of `lane` waits that goes before the jobs of `place`: a job
@@ -173,14 +171,13 @@ bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,
 
 /* Makes sure that one uncapped thread exists and is free, for a later
  * uva__lane_run_uncapped() that must not fail, and keeps it until
- * uva__jobs_fini(), even without work. The thread is our own, also with an
- * executor. 0; ENOMEM. Thread: any. */
+ * uva__jobs_fini(), even without work. 0; ENOMEM. Thread: any. */
 UVA_MUST_CHECK int uva__lane_ensure_uncapped(struct uva__jobs *jobs);
 
 /* Runs `job` on an uncapped thread at once, whatever else runs. Starts a thread
  * if all are busy; if none can be created, the job waits for the next free one.
  * Thread: any. */
-void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job);
+void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva__job *job);
 
 /* Brackets a wait inside a blocking job that another job of the same lane may
  * have to end: during the wait the thread does not count against the cap. No
@@ -192,8 +189,8 @@ void uva__lane_wait_end(void);
  * Thread: any. */
 bool uva__lane_is_compute(void);
 
-/* Counts the threads that exist now; uncapped ones count as blocking, an
- * executor's not at all. Thread: any. */
+/* Counts the threads that exist now; uncapped ones count as blocking.
+ * Thread: any. */
 void uva__lane_count(struct uva__jobs *jobs, int64_t *compute,
                      int64_t *blocking);
 

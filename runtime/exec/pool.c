@@ -114,7 +114,6 @@ static void caps_init(struct uva_workers *workers,
 static void pool_init(struct uva_workers *workers,
                       const struct uva_workers_options *options)
 {
-    workers->executor = options->executor;
     workers->thread_begin = options->thread_begin;
     workers->thread_end = options->thread_end;
     workers->ctx = options->ctx;
@@ -244,7 +243,7 @@ static void report_locked(struct uva_workers *workers, int lane,
 
 struct uva__worker *
 uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
-                            const struct uva_job *job)
+                            const struct uva__job *job)
 {
     struct uva__link *link = pool_class->workers.head;
     struct uva__worker *worker;
@@ -472,7 +471,7 @@ int uva__pool_class_start(struct uva_workers *workers, int lane)
 
 /* ---- inside a job ------------------------------------------------------- */
 
-void uva_job_run(struct uva_job *job)
+static void job_run(struct uva__job *job)
 {
     const bool before = in_compute;
 
@@ -590,17 +589,17 @@ static void worker_end_job_locked(struct uva__worker *worker)
     uva__worker_set_locked(worker, UVA__WORKER_LOOKING);
 }
 
-static struct uva_job *worker_take_locked(struct uva__worker *worker)
+static struct uva__job *worker_take_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
     struct uva__pool_class *pool_class = class_of(worker);
     struct uva__fair_queue_link *link = uva__fair_queue_pop(
         &pool_class->round, class_ahead_room_locked(pool_class) > 0);
-    struct uva_job *job;
+    struct uva__job *job;
 
     if (link == NULL)
         return NULL;
-    job = uva__container_of(link, struct uva_job, link);
+    job = uva__container_of(link, struct uva__job, link);
     worker->job = job;
     uva__atomic64_sub(&workers->waiting[worker->lane], 1);
     uva__pool_class_publish_locked(workers, worker->lane);
@@ -680,10 +679,10 @@ static void worker_exit_locked(struct uva__worker *worker)
 }
 
 /* Returns the next job, or NULL: then the thread counts in no lane any more. */
-static struct uva_job *worker_next(struct uva__worker *worker)
+static struct uva__job *worker_next(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
-    struct uva_job *job = NULL;
+    struct uva__job *job = NULL;
 
     uva__lock_take(&workers->locked.lock);
     worker_end_job_locked(worker);
@@ -731,11 +730,11 @@ static void *worker_main(void *arg)
 {
     struct uva__worker *worker = arg;
     struct uva_workers *workers = worker->workers;
-    struct uva_job *job;
+    struct uva__job *job;
 
     worker_begin(worker);
     while ((job = worker_next(worker)) != NULL)
-        uva_job_run(job);
+        job_run(job);
     if (workers->thread_end != NULL)
         workers->thread_end(workers->ctx, worker_lane(worker));
     here = NULL;

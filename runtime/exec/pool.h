@@ -39,7 +39,7 @@ struct uva__worker {
     bool timed_out;               /* its idle timeout has expired */
     bool given_up;                /* no one waits for its job; locked */
     uint64_t given_up_ns;         /* since when; locked */
-    const struct uva_job *job;    /* its job, only to be compared; locked */
+    const struct uva__job *job;   /* its job, only to be compared; locked */
 };
 
 /* The threads of one lane and the jobs that wait for them. */
@@ -73,7 +73,6 @@ uva__pool_class_sum_locked(const struct uva__pool_class *pool_class,
 /* The fields above `waiting` never change. */
 struct uva_workers {
     struct uva_allocator allocator;
-    struct uva_executor executor; /* `submit` is NULL: threads of our own */
     void (*thread_begin)(void *ctx, enum uva_lane lane); /* or NULL */
     void (*thread_end)(void *ctx, enum uva_lane lane);   /* or NULL */
     void *ctx;                                           /* borrows, for both */
@@ -160,7 +159,7 @@ void uva__worker_set_locked(struct uva__worker *worker,
 /* The thread of a lane that runs `job`, or NULL. Thread: any. */
 struct uva__worker *
 uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
-                            const struct uva_job *job);
+                            const struct uva__job *job);
 
 /* Gives up the job of `worker`, for which no one waits any more: if it does not
  * return, and other jobs wait, the thread is written off, so that another one

@@ -21,28 +21,6 @@ static void lane_retry_due(struct uva__timer *timer)
     uva__lane_retry(&runtime->rt->jobs);
 }
 
-/* The executor's threads are not known, only how many calls are stuck. */
-static void executor_due(struct uva__timer *timer)
-{
-    struct uva_runtime *runtime =
-        uva__container_of(timer, struct uva_runtime, executor_timer);
-    struct uva__rt *rt = runtime->rt;
-
-    if (uva__atomic64_load(&rt->stats.calls_stuck) == 0)
-        return;
-    runtime->executor_warned = true;
-    uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
-                "calls that were cancelled have not returned; the executor's "
-                "threads that they are on cannot be replaced");
-}
-
-static void timer_begin(struct uva__rt *rt, struct uva__timer *timer,
-                        int64_t delay_ms)
-{
-    if (!timer->running)
-        uva__timer_start(rt, timer, delay_ms);
-}
-
 static bool lane_news_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct uva__rt *rt = uva__container_of(wakeup, struct uva__rt, lanes);
@@ -57,10 +35,8 @@ static bool lane_news_on_wakeup(struct uva__wakeup *wakeup)
         uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
                     "new sources wait: as many threads as may be are in calls "
                     "that were cancelled and do not return");
-    if (news & UVA__NEWS_RETRY)
-        timer_begin(rt, &runtime->lane_timer, UVA__LIMIT_RETRY_MS);
-    if (news & UVA__NEWS_EXECUTOR && !runtime->executor_warned)
-        timer_begin(rt, &runtime->executor_timer, UVA__LIMIT_EXECUTOR_MS);
+    if (news & UVA__NEWS_RETRY && !runtime->lane_timer.running)
+        uva__timer_start(rt, &runtime->lane_timer, UVA__LIMIT_RETRY_MS);
     return false;
 }
 
@@ -70,5 +46,4 @@ void uva__lane_news_init(struct uva_runtime *runtime)
 {
     runtime->rt->lanes.ops = &lane_news_ops;
     runtime->lane_timer.fire = lane_retry_due;
-    runtime->executor_timer.fire = executor_due;
 }

@@ -13,7 +13,7 @@
 
 /* A function that runs. */
 struct run {
-    struct uva_job job;
+    struct uva__job job;
     struct uva__wakeup wakeup;
     struct uva__rt *rt; /* counts */
     uva_call_fn *work;
@@ -53,7 +53,7 @@ static void run_free(struct uva__wakeup *wakeup)
 
 static const struct uva__wakeup_ops run_ops = {run_on_wakeup, run_free};
 
-static void run_on_worker(struct uva_job *job)
+static void run_on_worker(struct uva__job *job)
 {
     struct run *run = uva__container_of(job, struct run, job);
     struct uva__rt *rt = run->rt;

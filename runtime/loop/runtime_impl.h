@@ -89,8 +89,6 @@ struct uva_runtime {
     bool aborting;                 /* the grace is over */
     bool closer_keeps_loop;        /* the close keeps the loop alive */
     struct uva__timer lane_timer;  /* until threads are looked for again */
-    struct uva__timer executor_timer; /* until stuck calls are reported */
-    bool executor_warned;             /* they were reported */
 
     pthread_t thread;            /* hosted by a thread: that thread */
     uva_call_fn *post;           /* hosted by posts */

@@ -200,7 +200,7 @@ static inline void uva__meter_drop(struct uva__meter *meter, int64_t n)
 /* Submits a job of the stage, as uva__lane_submit() does, and notes the time in
  * `*submitted_ns`, if that is wanted. Thread: any. */
 void uva__meter_submit(struct uva__meter *meter, enum uva_lane lane,
-                       struct uva_job *job, uint64_t *submitted_ns);
+                       struct uva__job *job, uint64_t *submitted_ns);
 
 /* A run of a job that was submitted so begins, on its thread; and it ends,
  * before the job is submitted again or another thread may use it. */

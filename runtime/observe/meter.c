@@ -111,7 +111,7 @@ void uva__meter_end(struct uva__meter *meter)
 
 /* Once the job is submitted, it may run and free these. */
 void uva__meter_submit(struct uva__meter *meter, enum uva_lane lane,
-                       struct uva_job *job, uint64_t *submitted_ns)
+                       struct uva__job *job, uint64_t *submitted_ns)
 {
     *submitted_ns = uva__span_begin(meter->point.rt);
     uva__small_counter_add_shared(&meter->shared.jobs_waiting, 1);

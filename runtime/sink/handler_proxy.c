@@ -52,7 +52,7 @@ struct uva__handler_proxy {
     void (*releasing)(void *ctx); /* called before the release of the handler */
     void *ctx;                    /* borrows */
     struct ArrowSchema schema;    /* owns; written before NEXT_SCHEMA */
-    struct uva_job job;           /* the extra thread's */
+    struct uva__job job;          /* the extra thread's */
     bool refusal_reported;        /* the refusal was passed on; loop only */
 
     struct uva__lock lock;
@@ -250,7 +250,7 @@ static void call_run(struct uva__handler_proxy *proxy, struct call *call)
     }
 }
 
-static void proxy_run(struct uva_job *job)
+static void proxy_run(struct uva__job *job)
 {
     struct uva__handler_proxy *proxy =
         uva__container_of(job, struct uva__handler_proxy, job);

@@ -72,7 +72,7 @@ void uva__foreign_free(struct uva__source *source,
     uva__slots_put_handler(rt, &f->slot);
 }
 
-void uva__foreign_submit(struct uva__foreign *f, struct uva_job *job)
+void uva__foreign_submit(struct uva__foreign *f, struct uva__job *job)
 {
     struct uva__rt *rt = f->source.rt;
 
@@ -268,7 +268,7 @@ static bool foreign_request_once(struct uva__foreign *f)
     return true;
 }
 
-static void requester_run(struct uva_job *job)
+static void requester_run(struct uva__job *job)
 {
     struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, requester);
@@ -298,7 +298,7 @@ static void foreign_cancel(struct uva__foreign *f)
     foreign_call_end(f, &f->locked.cancelling);
 }
 
-static void canceller_run(struct uva_job *job)
+static void canceller_run(struct uva__job *job)
 {
     struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, canceller);
@@ -396,7 +396,7 @@ static void foreign_await_blocked(struct uva__foreign *f, int64_t limit_ms)
 
 /* Interrupts repeatedly, as a reader does: drivers forget an interrupt that
  * came just before the call. No call begins after a stop, so it ends. */
-static void interrupter_run(struct uva_job *job)
+static void interrupter_run(struct uva__job *job)
 {
     struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, interrupter);

@@ -85,12 +85,12 @@ struct uva__foreign {
     struct uva__atomic64 releasing_thread; /* the thread that was extracting
                                               when the producer has released, or
                                               0 */
-    struct uva_job starter;                /* on extra threads: calls start */
-    struct uva_job requester;   /* calls request when no callback will do so */
-    struct uva_job canceller;   /* calls cancel */
-    struct uva_job interrupter; /* calls interrupt */
-    struct uva__discard last;   /* extracts the tasks that release has left;
-                                   later calls free_ctx */
+    struct uva__job starter;               /* on extra threads: calls start */
+    struct uva__job requester;   /* calls request when no callback will do so */
+    struct uva__job canceller;   /* calls cancel */
+    struct uva__job interrupter; /* calls interrupt */
+    struct uva__discard last;    /* extracts the tasks that release has left;
+                                    later calls free_ctx */
     struct uva__futex call_returned; /* raised when a method returns for which a
                                    terminal callback or the interrupter waits */
     int64_t limit_ms;                /* how long that callback waits */
@@ -149,7 +149,7 @@ void uva__foreign_free_ctx(struct uva__foreign *foreign);
 
 /* Runs a job on an extra thread, which ends with uva__foreign_end_job(). The
  * workers are there, as a running stage keeps them. Thread: loop. */
-void uva__foreign_submit(struct uva__foreign *foreign, struct uva_job *job);
+void uva__foreign_submit(struct uva__foreign *foreign, struct uva__job *job);
 void uva__foreign_end_job(struct uva__foreign *foreign);
 
 /* Begins the call of start, or, after a stop, closes the producer, calls

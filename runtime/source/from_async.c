@@ -72,7 +72,7 @@ static int starter_call(struct uva__foreign *f, struct uva_error *error)
     return uva__error_positive(code);
 }
 
-static void starter_run(struct uva_job *job)
+static void starter_run(struct uva__job *job)
 {
     struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, starter);

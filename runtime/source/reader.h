@@ -87,12 +87,12 @@ struct uva__reader {
     bool on_loop;                      /* the loop thread is its worker */
     bool can_interrupt;                /* ops->interrupt has an effect */
     bool is_timed;                     /* its calls are measured */
-    struct uva_job job;                /* the worker's: reads */
-    uint64_t submitted_ns;          /* when that was submitted; 0: not timed */
-    union {                         /* of a cancel, for the extra thread */
-        struct uva_job interrupter; /* interrupts a call that runs */
-        struct uva__discard rescue; /* closes a source whose job waits: in no
-                                       call then, so it is not interrupted */
+    struct uva__job job;               /* the worker's: reads */
+    uint64_t submitted_ns;           /* when that was submitted; 0: not timed */
+    union {                          /* of a cancel, for the extra thread */
+        struct uva__job interrupter; /* interrupts a call that runs */
+        struct uva__discard rescue;  /* closes a source whose job waits: in no
+                                        call then, so it is not interrupted */
     };
     struct uva__inbox inbox; /* batches that were read */
     struct uva__reader_credit credit;
@@ -161,8 +161,8 @@ void uva__reader_worker_start(struct uva__reader *reader);
 bool uva__reader_worker_cancel(struct uva__reader *reader);
 
 /* The functions of reader->job and reader->interrupter. */
-void uva__reader_worker_run(struct uva_job *job);
-void uva__reader_worker_interrupt(struct uva_job *job);
+void uva__reader_worker_run(struct uva__job *job);
+void uva__reader_worker_interrupt(struct uva__job *job);
 
 /* No one waits for the source any more: the worker's thread may be written off.
  * If the worker waits for a thread while all are busy, an extra thread closes

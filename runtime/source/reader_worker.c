@@ -509,7 +509,7 @@ static void worker_close(struct uva__reader *r)
     uva__source_release(&r->source);
 }
 
-void uva__reader_worker_run(struct uva_job *job)
+void uva__reader_worker_run(struct uva__job *job)
 {
     struct uva__reader *r = uva__container_of(job, struct uva__reader, job);
     struct uva__rt *rt = r->source.rt;
@@ -582,7 +582,7 @@ void uva__reader_worker_give_up(struct uva__reader *r)
 
 /* Interrupts repeatedly, with growing pauses: drivers forget an interrupt that
  * came just before the call. */
-void uva__reader_worker_interrupt(struct uva_job *job)
+void uva__reader_worker_interrupt(struct uva__job *job)
 {
     struct uva__reader *r =
         uva__container_of(job, struct uva__reader, interrupter);

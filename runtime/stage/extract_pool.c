@@ -83,7 +83,7 @@ static void batch_extract(struct uva__extract_pool *pool,
 /* Between two batches an extractor yields to jobs that go before its next
  * batch. `waited` is its place if a consumer waits for that. */
 static bool extractor_yields(struct uva__extract_pool *pool,
-                             struct uva_job *job, enum uva__place waited)
+                             struct uva__job *job, enum uva__place waited)
 {
     const struct uva__jobs *jobs = &pool->flight.stage.source.rt->jobs;
     bool more;

@@ -45,7 +45,7 @@ static void worker_job_queue(struct uva__worker_job *job)
                       &job->submitted_ns);
 }
 
-static void worker_job_run(struct uva_job *ours)
+static void worker_job_run(struct uva__job *ours)
 {
     struct uva__worker_job *job =
         uva__container_of(ours, struct uva__worker_job, job);

@@ -9,7 +9,7 @@
 #include "stage/stage.h"
 
 struct uva__worker_job {
-    struct uva_job job;       /* its `awaited` and `done` are the stage's */
+    struct uva__job job;      /* its `awaited` and `done` are the stage's */
     struct uva__stage *stage; /* borrows; counts it meanwhile */
     /* the work, on a worker. True: it yields to other jobs, and is submitted
      * again. False: the stage may submit it again once the work has told it,

@@ -24,7 +24,7 @@
 struct discards {
     struct uva__rt_data data; /* first: how the rt frees it */
     struct uva__rt *rt;       /* borrows: its owner */
-    struct uva_job job;       /* of the runner that is coming */
+    struct uva__job job;      /* of the runner that is coming */
     struct uva__futex over;   /* raised, locked, when a runner ends */
 
     struct uva__lock lock;
@@ -151,7 +151,7 @@ static void discards_await(struct discards *d)
     uva__lock_drop(&d->lock);
 }
 
-static void discards_run(struct uva_job *job)
+static void discards_run(struct uva__job *job)
 {
     struct discards *d = uva__container_of(job, struct discards, job);
     struct uva__rt *rt = d->rt;

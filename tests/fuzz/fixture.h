@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of a script: a runtime, memory that can be made to fail, and
- * the other threads. There are two implementations, and a scenario plays on
- * either. fixture_pump.c turns a real runtime by hand, so that one thing
- * happens at a time, on any build. fixture_sim.c uses the simulator
- * (sim/engine.h): the script is one fiber of several, and the bytes decide
- * which one runs next. */
+ * the other threads, in the simulator (sim/engine.h): the script is one fiber
+ * of several, and the bytes decide which one runs next. */
 #ifndef UVA_FUZZ_FIXTURE_H
 #define UVA_FUZZ_FIXTURE_H
 
@@ -16,8 +13,6 @@
 struct fixture {
     struct uva_runtime *runtime; /* NULL once it is gone */
     bool closing;                /* its close was requested */
-    bool pulls_inline; /* everything runs on the script's thread, or while it
-                          waits */
 };
 
 /* Plays a scenario to its end. The first bytes are not for the scenario: they

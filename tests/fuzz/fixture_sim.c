@@ -10,7 +10,6 @@
 #include "exec/pool.h"
 #include "sim/arena.h"
 #include "sim/engine_chooser.h"
-#include "sim/executor.h"
 #include "sim/expectation.h"
 #include "sim/fake_files.h"
 #include "sim/fake_threads.h"
@@ -177,8 +176,6 @@ static void pool_draw(void)
         .blocking_threads = 1 + (int32_t)sim_choose(3),
         .allocator = arena_allocator()};
 
-    if (peers_chance(1, 4))
-        options.executor = executor_table();
     FUZZ_RULE(uva_workers_new(&options, &play.workers, NULL) == 0);
     uva__workers_limit(play.workers, 1 + (int32_t)sim_choose(1000), 256);
 }
@@ -214,7 +211,6 @@ void fixture_finish(struct fixture *fixture)
     FUZZ_RULE(fixture->runtime == NULL);
     hosts_end(false);
     uva_workers_release(play.workers);
-    executor_end();
 }
 
 /* ---- a play ------------------------------------------------------------- */
@@ -225,8 +221,7 @@ static void play_body(void *arg)
     arena_begin();
     fake_files_begin();
     fake_threads_begin(0);
-    hosts_begin(false);    /* a check must end before its runtime does */
-    executor_begin(false); /* a refused job would need a thread and memory */
+    hosts_begin(false); /* a check must end before its runtime does */
     monitor_begin(true);
     peers_begin(false, false);
     fake_uv_begin(peers_chance(1, 3) ? 1000 * (1 + sim_choose(300)) : 0);

@@ -164,7 +164,6 @@ static void scenario_start(struct scenario *s, struct fuzz_input *in)
     const struct uva_drive drive = {
         .on_done = scenario_on_done, .ctx = s, .on_worker = on_worker};
 
-    s->peer.pulls_inline = s->fixture.pulls_inline && !on_worker;
     s->started = true; /* on_done may be called before this returns */
     s->started =
         uva_stream_drive(s->stream, &s->peer.handler, &drive, NULL) == 0;

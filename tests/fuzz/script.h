@@ -117,8 +117,6 @@ struct script_handler {
     int errors;        /* calls of on_error */
     int releases;      /* calls of release */
     bool cancelled;    /* it has called cancel */
-    bool pulls_inline; /* its calls take effect at once, with no thread in
-                          between */
     bool refused;      /* a callback returned an error */
     bool plays;        /* the current callback may make calls itself */
 };

@@ -52,7 +52,7 @@ static void step_cancel(struct script_handler *h)
 static int handler_choose(struct script_handler *h, bool spent)
 {
     for (int i = 0; i < h->task_count; i++)
-        if (h->spent[i] == spent && (h->pulls_inline || h->declined != i))
+        if (h->spent[i] == spent && h->declined != i)
             return i;
     return -1;
 }
@@ -142,10 +142,10 @@ bool script_handler_step(struct script_handler *h)
 
 /* ---- calls made to it --------------------------------------------------- */
 
-/* Returns whether only release may follow (AH-08, AH-16, AH-17, AP-15). */
+/* Returns whether only release may follow (AH-08, AH-16, AH-17). */
 static bool handler_is_closed(const struct script_handler *h)
 {
-    return h->refused || h->errors > 0 || (h->cancelled && h->pulls_inline);
+    return h->refused || h->errors > 0;
 }
 
 static void handler_begin(struct script_handler *h, const char *what, int64_t n)
@@ -218,8 +218,7 @@ static int handler_on_next(struct ArrowAsyncDeviceStreamHandler *self,
     if (task != NULL)
         return handler_on_task(h, task);
     FUZZ_RULE(h->schemas == 1 && ++h->ends == 1);
-    FUZZ_RULE(!h->bad || !h->pulls_inline); /* AP-09 */
-    return handler_end(h);                  /* the code is ignored (G-41) */
+    return handler_end(h); /* the code is ignored (G-41) */
 }
 
 static void handler_on_error(struct ArrowAsyncDeviceStreamHandler *self,

@@ -587,105 +587,6 @@ START_TEST(two_runtimes_share_workers_that_are_freed_before_them)
 }
 END_TEST
 
-/* Two threads of the program, which run the jobs that are passed to them. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct uva_job *jobs[64];
-    int queued;
-    bool over;
-    int refuse; /* refuses this many jobs at first */
-    atomic_long ran[2];
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
-          .changed = PTHREAD_COND_INITIALIZER};
-
-static int pool_submit(void *ctx, enum uva_lane lane, struct uva_job *job)
-{
-    int code = 0;
-
-    ck_assert_ptr_eq(ctx, &pool);
-    pthread_mutex_lock(&pool.lock);
-    if (pool.refuse > 0) {
-        pool.refuse--;
-        code = EAGAIN;
-    } else {
-        ck_assert_int_lt(pool.queued, 64);
-        pool.jobs[pool.queued++] = job;
-        atomic_fetch_add(&pool.ran[lane], 1);
-        pthread_cond_signal(&pool.changed);
-    }
-    pthread_mutex_unlock(&pool.lock);
-    return code;
-}
-
-static void *pool_run(void *ctx)
-{
-    struct uva_job *job;
-
-    (void)ctx;
-    for (;;) {
-        pthread_mutex_lock(&pool.lock);
-        while (pool.queued == 0 && !pool.over)
-            pthread_cond_wait(&pool.changed, &pool.lock);
-        job = pool.queued > 0 ? pool.jobs[--pool.queued] : NULL;
-        pthread_mutex_unlock(&pool.lock);
-        if (job == NULL)
-            return NULL;
-        uva_job_run(job);
-    }
-}
-
-static void run_on_pool(int refuse)
-{
-    const struct uva_workers_options options = {
-        .executor = {.submit = pool_submit, .ctx = &pool}};
-    const struct uva_parallel parallel = {.workers = 2};
-    const struct uva_task_source source = fake_source_tasks(fake);
-    struct uva_workers *workers;
-    struct uva_stream *stream;
-    pthread_t threads[2];
-
-    pool.over = false;
-    pool.refuse = refuse;
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, pool_run, NULL), 0);
-    ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
-    reopen_on(workers);
-    uva_workers_release(workers);
-    stream = uva_stream_from_tasks(loop.runtime, &source);
-    ck_assert_int_eq(uva_stream_parallel(stream, &parallel), 0);
-    recording_consume(consumer, stream);
-    recording_await_done(consumer, &loop);
-    ck_ended(0, UVA_END_COMPLETE);
-    ck_assert_int_eq(consumer->rows, 15);
-    while (atomic_load(&fake->freed) == 0) /* on a worker or in a turn */
-        (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
-    ck_assert_int_eq(close_it(0), 0);
-    await_closed();
-    pthread_mutex_lock(&pool.lock);
-    pool.over = true;
-    pthread_cond_broadcast(&pool.changed);
-    pthread_mutex_unlock(&pool.lock);
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-    atomic_store(&fake->released, 1); /* there is no stream to release */
-}
-
-START_TEST(an_executor_runs_the_work_of_both_lanes)
-{
-    run_on_pool(0);
-    ck_assert_int_ge(atomic_load(&pool.ran[UVA_LANE_BLOCKING]), 1);
-    ck_assert_int_ge(atomic_load(&pool.ran[UVA_LANE_COMPUTE]), 1);
-}
-END_TEST
-
-START_TEST(what_an_executor_refuses_is_run_all_the_same)
-{
-    run_on_pool(2);
-    ck_assert_int_eq(pool.refuse, 0);
-}
-END_TEST
-
 /* ---- sources that were never started ------------------------------------ */
 
 static pthread_t closed_by;
@@ -771,9 +672,7 @@ static TCase *with_what(void)
         a_source_stuck_in_its_tasks_does_not_hold_up_the_close,
         a_close_waits_for_an_extraction_that_comes_to_its_end,
         streams_still_held_outlive_the_runtime, two_runtimes_live_on_one_loop,
-        two_runtimes_share_workers_that_are_freed_before_them,
-        an_executor_runs_the_work_of_both_lanes,
-        what_an_executor_refuses_is_run_all_the_same, NULL);
+        two_runtimes_share_workers_that_are_freed_before_them, NULL);
 }
 
 int main(void)

@@ -686,12 +686,12 @@ END_TEST
 /* A job on the only thread of the blocking lane waits in the queue, and so lets
  * the next job run. */
 struct waiting_job {
-    struct uva_job job;
+    struct uva__job job;
     struct writer *writer;
     sem_t *ran;
 };
 
-static void job_wait(struct uva_job *job)
+static void job_wait(struct uva__job *job)
 {
     struct waiting_job *w = uva__container_of(job, struct waiting_job, job);
 
@@ -699,7 +699,7 @@ static void job_wait(struct uva_job *job)
     (void)sem_post(w->ran);
 }
 
-static void job_note(struct uva_job *job)
+static void job_note(struct uva__job *job)
 {
     (void)sem_post(uva__container_of(job, struct waiting_job, job)->ran);
 }

@@ -491,83 +491,6 @@ START_TEST(memory_may_lack_while_a_thread_is_written_off)
 }
 END_TEST
 
-/* ---- an executor -------------------------------------------------------- */
-
-static void *executor_run(void *job)
-{
-    uva_job_run(job);
-    return NULL;
-}
-
-static int executor_submit(void *ctx, enum uva_lane lane, struct uva_job *job)
-{
-    pthread_t thread;
-
-    (void)ctx;
-    (void)lane;
-    ck_assert_int_eq(pthread_create(&thread, NULL, executor_run, job), 0);
-    ck_assert_int_eq(pthread_detach(thread), 0);
-    return 0;
-}
-
-START_TEST(a_stuck_call_on_an_executor_is_warned_of_once)
-{
-    struct uva_runtime *runtime = open_with(
-        &(struct uva_workers_options){.executor.submit = executor_submit});
-    struct query stuck[2];
-
-    get_stuck(stuck, 2, runtime, IN_NEXT);
-    cancel(&stuck[0]);
-    while (warnings == 0)
-        sched_yield();
-    cancel(&stuck[1]);
-    ck_assert_int_eq(stats_of(runtime).threads_stuck, 0);
-    gate_open();
-    take_n(&freed, 2);
-    end(runtime);
-    ck_assert_int_eq(warnings, 1);
-    ck_assert_int_eq(infos, 0);
-}
-END_TEST
-
-static atomic_bool checked; /* the loop thread has looked */
-static bool watches;        /* for calls that are stuck on the executor */
-
-static void look(void *ctx)
-{
-    const struct uva_runtime *runtime = ctx;
-
-    watches = runtime->executor_timer.running;
-    atomic_store(&checked, true);
-}
-
-static bool is_watching(struct uva_runtime *runtime)
-{
-    atomic_store(&checked, false);
-    ck_assert_int_eq(uva_runtime_post(runtime, look, runtime), 0);
-    while (!atomic_load(&checked))
-        sched_yield();
-    return watches;
-}
-
-START_TEST(a_call_on_an_executor_that_returns_is_not_warned_of)
-{
-    struct uva_runtime *runtime = open_with(
-        &(struct uva_workers_options){.executor.submit = executor_submit});
-    struct query slow;
-
-    get_stuck(&slow, 1, runtime, IN_NEXT);
-    cancel(&slow);
-    ck_assert(is_watching(runtime));
-    gate_open();
-    take(&freed);
-    while (is_watching(runtime))
-        sched_yield();
-    end(runtime);
-    ck_assert_int_eq(warnings, 0);
-}
-END_TEST
-
 /* ---- the compute lane --------------------------------------------------- */
 
 static int map_stuck(void *ctx, struct uva_batch *in,
@@ -753,49 +676,6 @@ START_TEST(one_that_has_not_begun_does_not_count)
 }
 END_TEST
 
-START_TEST(one_that_is_stuck_on_an_executor_is_warned_of_once)
-{
-    struct uva_runtime *runtime = open_with(
-        &(struct uva_workers_options){.executor.submit = executor_submit});
-    struct query stuck, again;
-
-    start(&stuck, computing(runtime, _i));
-    take(&gate.entered);
-    cancel(&stuck);
-    while (warnings == 0)
-        sched_yield();
-    start(&again, mapped(runtime, true));
-    take(&gate.entered);
-    cancel(&again);
-    ck_assert_int_ge(stats_of(runtime).calls_stuck, 1);
-    ck_assert_int_eq(stats_of(runtime).threads_stuck, 0);
-    gate_open();
-    while (stats_of(runtime).calls_stuck > 0)
-        sched_yield();
-    end(runtime);
-    ck_assert_int_eq(warnings, 1);
-    ck_assert_int_eq(infos, 0);
-}
-END_TEST
-
-START_TEST(one_that_returns_to_an_executor_is_not_warned_of)
-{
-    struct uva_runtime *runtime = open_with(
-        &(struct uva_workers_options){.executor.submit = executor_submit});
-    struct query slow;
-
-    start(&slow, computing(runtime, _i));
-    take(&gate.entered);
-    cancel(&slow);
-    ck_assert(is_watching(runtime));
-    gate_open();
-    while (is_watching(runtime))
-        sched_yield();
-    end(runtime);
-    ck_assert_int_eq(warnings, 0);
-}
-END_TEST
-
 START_TEST(maps_that_are_stuck_do_not_stop_those_of_other_streams)
 {
     struct uva_runtime *runtime =
@@ -972,6 +852,22 @@ START_TEST(discards_that_are_stuck_do_not_hold_up_those_of_other_streams)
 }
 END_TEST
 
+static void note_turn(void *ctx)
+{
+    sem_post(ctx);
+}
+
+/* Waits until the loop thread has made all calls that were posted before. */
+static void await_turn(struct uva_runtime *runtime)
+{
+    sem_t made;
+
+    sem_init(&made, 0, 0);
+    ck_assert_int_eq(uva_runtime_post(runtime, note_turn, &made), 0);
+    take(&made);
+    sem_destroy(&made);
+}
+
 START_TEST(discards_keep_no_more_threads_than_may_be_stuck)
 {
     struct uva_runtime *runtime = open_limited(0, 1);
@@ -987,7 +883,7 @@ START_TEST(discards_keep_no_more_threads_than_may_be_stuck)
     }
     threads = stats_of(runtime).threads_blocking; /* also of readers */
     ck_assert_int_eq(uva_runtime_post(runtime, drop, dropped[2]), 0);
-    (void)is_watching(runtime); /* the loop has dropped it */
+    await_turn(runtime); /* the loop has dropped it */
     ck_assert_int_eq(stats_of(runtime).threads_blocking, threads);
     ck_assert(!taken(&gate.entered, 0));
     gate_open();
@@ -1054,9 +950,7 @@ int main(void)
         stuck_calls_of_a_runtime_that_was_closed_do_not_starve_another,
         a_stream_that_never_began_is_released_while_others_are_stuck,
         beyond_the_limit_sources_wait_and_one_warning_is_logged,
-        memory_may_lack_while_a_thread_is_written_off,
-        a_stuck_call_on_an_executor_is_warned_of_once,
-        a_call_on_an_executor_that_returns_is_not_warned_of, NULL);
+        memory_may_lack_while_a_thread_is_written_off, NULL);
     TCase *others =
         suite_tests("others", discards_keep_no_more_threads_than_may_be_stuck,
                     maps_that_are_stuck_do_not_stop_those_of_other_streams,
@@ -1070,8 +964,6 @@ int main(void)
         0, 2);
     suite_add_loops(others, 0, 2, one_that_has_not_begun_does_not_count, NULL);
     suite_add_loops(others, 0, 3,
-                    a_call_that_is_stuck_on_the_compute_lane_counts,
-                    one_that_is_stuck_on_an_executor_is_warned_of_once,
-                    one_that_returns_to_an_executor_is_not_warned_of, NULL);
+                    a_call_that_is_stuck_on_the_compute_lane_counts, NULL);
     return suite_main("stuck_calls", set_up, tear_down, blocking, others, NULL);
 }

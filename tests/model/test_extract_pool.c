@@ -22,7 +22,7 @@ static struct {
     uint64_t spent[ENTRIES];              /* how often each was extracted */
     uint64_t granted, taken_back, done;   /* entries */
     struct uva__atomic64 submitted, over; /* jobs submitted; 1: all are */
-    struct uva_job *jobs[JOBS];
+    struct uva__job *jobs[JOBS];
     uint64_t put;                 /* jobs in the array */
     uint64_t run;                 /* jobs run */
     struct uva__atomic64 yielded; /* 1: a worker has yielded */
@@ -72,7 +72,8 @@ bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 }
 
 void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
-                              struct uva_job *job, struct uva__counter *wakeups)
+                              struct uva__job *job,
+                              struct uva__counter *wakeups)
 {
     const uint64_t at = world.put++;
 
@@ -88,7 +89,7 @@ void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
 }
 
 enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
-                                      enum uva_lane lane, struct uva_job *job)
+                                      enum uva_lane lane, struct uva__job *job)
 {
     (void)jobs;
     (void)lane;
@@ -106,7 +107,7 @@ bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,
 }
 
 void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
-                     struct uva_job *job)
+                     struct uva__job *job)
 {
     (void)jobs;
     (void)lane;
@@ -155,7 +156,7 @@ static bool worker_is_wanted(void *arg)
 
 static void worker_run(void *arg)
 {
-    struct uva_job *job;
+    struct uva__job *job;
 
     for (;;) {
         sim_wait(worker_is_wanted, arg);

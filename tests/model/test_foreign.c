@@ -117,7 +117,8 @@ bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *node)
 
 /* No job of a lane is submitted here. */
 void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
-                              struct uva_job *job, struct uva__counter *wakeups)
+                              struct uva__job *job,
+                              struct uva__counter *wakeups)
 {
     (void)jobs;
     (void)lane;
@@ -165,12 +166,12 @@ void uva__rt_job_end(struct uva__rt *rt)
 
 static void uncapped_job(void *arg)
 {
-    struct uva_job *job = arg;
+    struct uva__job *job = arg;
 
     job->run(job);
 }
 
-void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
+void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva__job *job)
 {
     (void)jobs;
     if (mutant != SENDS_NO_REQUESTER || job != &world.foreign.requester)

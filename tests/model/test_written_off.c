@@ -40,7 +40,7 @@ struct thread {
 
 static struct {
     struct uva__jobs jobs;
-    struct uva_job first, second;
+    struct uva__job first, second;
     struct uva__atomic64 given_up; /* 1: the first job is to look */
     struct uva__atomic64 ran;      /* jobs that have returned */
     struct uva__atomic64 second_ran;
@@ -127,16 +127,16 @@ uint64_t __wrap_uva__clock_ns(void)
 
 struct uva__worker *
 __real_uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
-                                   const struct uva_job *job);
+                                   const struct uva__job *job);
 struct uva__worker *
 __wrap_uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
-                                   const struct uva_job *job);
+                                   const struct uva__job *job);
 void __real_uva__worker_give_up_locked(struct uva__worker *worker);
 void __wrap_uva__worker_give_up_locked(struct uva__worker *worker);
 
 struct uva__worker *
 __wrap_uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
-                                   const struct uva_job *job)
+                                   const struct uva__job *job)
 {
     return mutant == IS_NOT_FOUND
                ? NULL
@@ -171,7 +171,7 @@ static bool second_has_run(void *arg)
 
 /* As the job of a reader does, it looks whether it was given up before it was
  * running. */
-static void first_run(struct uva_job *job)
+static void first_run(struct uva__job *job)
 {
     sim_plain(job);
     if (mutant != DOES_NOT_LOOK && uva__atomic64_load(&world.given_up) != 0)
@@ -187,7 +187,7 @@ static void first_run(struct uva_job *job)
         thread_forget(uva__pool_class_here());
 }
 
-static void second_run(struct uva_job *job)
+static void second_run(struct uva__job *job)
 {
     sim_plain(job);
     uva__atomic64_exchange(&world.second_ran, 1);

@@ -63,7 +63,7 @@ sim_layer(sim_adbc ${sim_optimized} ${sim_adbc})
 add_library(sim_world STATIC adbc_peer.c fake_server.c hosts.c expectation.c batches.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     squatter_peer.c limited_peer.c callback_peer.c task_peer.c pusher_peer.c
-    producer_peer.c taking_peer.c reader_peer.c handler_peer.c monitor.c executor.c device_peer.c
+    producer_peer.c taking_peer.c reader_peer.c handler_peer.c monitor.c device_peer.c
     device_stages.c gpu_peer.c vulkan_peer.c async_stage.c
     hostile_producer_peer.c hostile_handler_peer.c
     ../support/reference_producer.c ../support/reference_consumer.c

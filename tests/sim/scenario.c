@@ -18,7 +18,6 @@
 #include "sim/device_peer.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
-#include "sim/executor.h"
 #include "sim/expectation.h"
 #include "sim/fake_files.h"
 #include "sim/fake_threads.h"
@@ -81,7 +80,6 @@ static void draw_mishaps(void)
     scarce = fail_at != 0;
     fail_at = peers_chance(1, 20) ? 1 + (int64_t)sim_choose(5) : 0;
     fake_threads_begin(fail_at);
-    executor_begin(!scarce && fail_at == 0);
     scenario.hostile = fail_at == 0 && peers_chance(1, 10) && !scarce;
     monitor_begin(scenario.hostile);
     hostile_producers_begin();
@@ -116,10 +114,6 @@ static void draw_workers(void)
             1 + (int32_t)sim_choose((uint64_t)scenario.squatters);
         expectation_note("%d of %d squatters may be written off",
                          scenario.stuck_threads, scenario.squatters);
-    }
-    if (peers_chance(1, 6)) {
-        expectation_note("workers of an executor");
-        options.executor = executor_table();
     }
     if (peers_chance(1, 3) ||
         uva_workers_new(&options, &scenario.workers, NULL) != 0)
@@ -536,7 +530,6 @@ static void scenario_body(void *arg)
         device_end();
     hostile_producers_conclude();
     hostile_handlers_conclude();
-    executor_end();
     peers_unblock();
 }
 

@@ -33,7 +33,7 @@ void lane_post_n(sem_t *sem, int n)
         sem_post(sem);
 }
 
-static void work_run(struct uva_job *job)
+static void work_run(struct uva__job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
     struct lane_fixture *lanes = work->lanes;

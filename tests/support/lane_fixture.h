@@ -19,7 +19,7 @@ struct lane_fixture {
 };
 
 struct lane_work {
-    struct uva_job job;
+    struct uva__job job;
     struct lane_fixture *lanes; /* borrows */
     const char *name;           /* added to `lane_order`, or NULL */
     _Atomic int runs;           /* how often the job ran */

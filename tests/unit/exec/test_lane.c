@@ -133,7 +133,7 @@ START_TEST(a_thread_that_sleeps_is_used_before_one_is_started)
 }
 END_TEST
 
-static void again_run(struct uva_job *job)
+static void again_run(struct uva__job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
 
@@ -480,7 +480,7 @@ END_TEST
 
 /* ---- waiting inside a job ----------------------------------------------- */
 
-static void waiter_run(struct uva_job *job)
+static void waiter_run(struct uva__job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
     struct lane_fixture *lanes = work->lanes;
@@ -495,7 +495,7 @@ static void waiter_run(struct uva_job *job)
     sem_post(&lanes->done);
 }
 
-static void helper_run(struct uva_job *job)
+static void helper_run(struct uva__job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
 
@@ -546,7 +546,7 @@ START_TEST(a_wait_lets_jobs_in_that_come_later)
 }
 END_TEST
 
-static void compute_run(struct uva_job *job)
+static void compute_run(struct uva__job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
 
@@ -627,125 +627,6 @@ START_TEST(a_uncapped_that_was_made_sure_of_needs_no_thread)
 }
 END_TEST
 
-/* ---- executors ---------------------------------------------------------- */
-
-struct recording_executor {
-    struct uva_job *jobs[4];
-    int count;
-    int answer; /* the result of submit */
-};
-
-static int recording_submit(void *ctx, enum uva_lane lane, struct uva_job *job)
-{
-    struct recording_executor *executor = ctx;
-
-    ck_assert_int_eq((int)lane, job->lane);
-    if (executor->answer == 0)
-        executor->jobs[executor->count++] = job;
-    return executor->answer;
-}
-
-START_TEST(an_executor_runs_the_jobs_it_accepts)
-{
-    struct recording_executor executor = {0};
-    struct lane_fixture lanes;
-    struct lane_work works[2];
-
-    lane_open(&lanes, &(struct uva_workers_options){
-                          .executor = {recording_submit, &executor}});
-    for (int i = 0; i < 2; i++) {
-        works[i] = (struct lane_work){.job.run = compute_run, .lanes = &lanes};
-        ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, (enum uva_lane)i), 0);
-        uva__lane_submit(&lanes.jobs, (enum uva_lane)i, &works[i].job);
-        ck_assert(!uva__lane_take_back(&lanes.jobs, &works[i].job));
-        ck_assert(uva__lane_is_wanted(&lanes.jobs, (enum uva_lane)i));
-    }
-    ck_assert_int_eq(lane_value(&lanes.done), 0);
-    ck_assert_int_eq(executor.count, 2);
-    uva_job_run(executor.jobs[0]);
-    ck_assert(!uva__lane_is_compute());
-    uva_job_run(executor.jobs[1]);
-    ck_assert_int_eq(works[0].runs, 1); /* a compute worker meanwhile */
-    ck_assert_int_eq(works[1].runs, 0);
-    ck_assert_int_eq(lane_value(&lanes.done), 2);
-    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_COMPUTE), 0);
-    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 0);
-    lane_close(&lanes);
-}
-END_TEST
-
-START_TEST(what_an_executor_refuses_runs_on_a_thread_of_ours)
-{
-    struct recording_executor executor = {.answer = ENOMEM};
-    struct lane_fixture lanes;
-    struct lane_work work, extra;
-
-    lane_open(&lanes, &(struct uva_workers_options){
-                          .executor = {recording_submit, &executor}});
-    work = lane_work(&lanes, false, NULL);
-    uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &work.job);
-    lane_take(&lanes.done);
-    executor.answer = 0;
-    extra = lane_work(&lanes, false, NULL);
-    uva__lane_run_uncapped(&lanes.jobs, &extra.job);
-    lane_take(&lanes.done);
-    ck_assert_int_eq(executor.count, 0);
-    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_COMPUTE), 1);
-    lane_close(&lanes);
-}
-END_TEST
-
-START_TEST(what_nobody_takes_waits_for_a_later_submit)
-{
-    struct recording_executor executor = {.answer = EAGAIN};
-    struct lane_fixture lanes;
-    struct lane_work refused, withdrawn, accepted;
-
-    lane_open(&lanes, &(struct uva_workers_options){
-                          .executor = {recording_submit, &executor}});
-    refused = lane_work(&lanes, false, NULL);
-    withdrawn = lane_work(&lanes, false, NULL);
-    accepted = lane_work(&lanes, false, NULL);
-    lane_threads_run_out(true);
-    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &withdrawn.job);
-    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &refused.job);
-    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 0);
-    ck_assert(uva__lane_take_back(&lanes.jobs, &withdrawn.job));
-    lane_threads_run_out(false);
-    executor.answer = 0;
-    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &accepted.job);
-    lane_take(&lanes.done);
-    ck_assert_int_eq(refused.runs, 1);
-    ck_assert_int_eq(executor.count, 1);
-    uva_job_run(executor.jobs[0]);
-    lane_close(&lanes);
-}
-END_TEST
-
-START_TEST(a_refused_job_waits_for_the_thread_that_is_busy)
-{
-    struct recording_executor executor = {.answer = EAGAIN};
-    struct lane_fixture lanes;
-    struct lane_work works[3];
-
-    lane_open(&lanes, &(struct uva_workers_options){
-                          .blocking_threads = 1,
-                          .executor = {recording_submit, &executor}});
-    for (int i = 0; i < 3; i++) {
-        works[i] = lane_work(&lanes, i == 0, NULL);
-        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[i].job);
-        if (i == 0)
-            lane_take(&lanes.entered);
-    }
-    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 1);
-    sem_post(&lanes.leave);
-    lane_take_n(&lanes.done, 3);
-    for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(works[i].runs, 1);
-    lane_close(&lanes);
-}
-END_TEST
-
 int main(void)
 {
     TCase *jobs = tcase_create("jobs");
@@ -784,13 +665,6 @@ int main(void)
     tcase_add_test(extras, guests_run_whatever_the_lanes_do);
     tcase_add_test(extras, a_uncapped_that_was_made_sure_of_needs_no_thread);
 
-    TCase *executors = tcase_create("executors");
-    tcase_add_test(executors, an_executor_runs_the_jobs_it_accepts);
-    tcase_add_test(executors,
-                   what_an_executor_refuses_runs_on_a_thread_of_ours);
-    tcase_add_test(executors, what_nobody_takes_waits_for_a_later_submit);
-    tcase_add_test(executors, a_refused_job_waits_for_the_thread_that_is_busy);
-
     return suite_main("lane", NULL, NULL, jobs, order, waiting_inside_a_job,
-                      extras, executors, NULL);
+                      extras, NULL);
 }

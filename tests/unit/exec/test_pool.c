@@ -191,7 +191,7 @@ START_TEST(stuck_threads_are_left_behind_and_free_the_workers)
 }
 END_TEST
 
-static void last_run(struct uva_job *job)
+static void last_run(struct uva__job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
     struct lane_fixture *lanes = work->lanes;
@@ -218,12 +218,12 @@ START_TEST(a_job_may_be_what_ends_its_workers)
 END_TEST
 
 struct ender {
-    struct uva_job job;
+    struct uva__job job;
     struct lane_fixture *own,
         *other; /* borrows; the latter is of other workers */
 };
 
-static void ender_run(struct uva_job *job)
+static void ender_run(struct uva__job *job)
 {
     struct ender *ender = uva__container_of(job, struct ender, job);
 
@@ -310,7 +310,7 @@ struct submitter {
     struct lane_work *works;
 };
 
-static void stress_run(struct uva_job *job)
+static void stress_run(struct uva__job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
 
@@ -385,11 +385,11 @@ END_TEST
 /* A queue that its last job ends, wherever that runs. */
 struct brief {
     struct uva__jobs jobs;
-    struct uva_job work[6];
+    struct uva__job work[6];
     _Atomic int user_refs;
 };
 
-static void brief_run(struct uva_job *job)
+static void brief_run(struct uva__job *job)
 {
     struct uva__jobs *jobs = job->jobs;
     struct brief *brief = uva__container_of(jobs, struct brief, jobs);

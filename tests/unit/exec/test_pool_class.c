@@ -234,14 +234,14 @@ END_TEST
 /* ---- properties of a thread --------------------------------------------- */
 
 struct portrait {
-    struct uva_job job;
+    struct uva__job job;
     sem_t *done;
     char name[16];
     sigset_t blocked;
     int cancel_state;
 };
 
-static void portrait_run(struct uva_job *job)
+static void portrait_run(struct uva__job *job)
 {
     struct portrait *portrait = uva__container_of(job, struct portrait, job);
 
@@ -287,7 +287,7 @@ START_TEST(threads_take_no_signals_and_no_cancel)
 }
 END_TEST
 
-static void hooked_run(struct uva_job *job)
+static void hooked_run(struct uva__job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
 

@@ -226,7 +226,7 @@ END_TEST
 static sem_t in_wait, in_stuck, go_on;
 
 /* Gives itself up, waits in a bracket, and is stuck. */
-static void bracket_run(struct uva_job *job)
+static void bracket_run(struct uva__job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
 
@@ -290,7 +290,7 @@ START_TEST(threads_outside_the_capped_lanes_cannot_be_given_up)
 }
 END_TEST
 
-static void itself_run(struct uva_job *job)
+static void itself_run(struct uva__job *job)
 {
     (void)job;
     uva__lane_give_up_here();
@@ -343,31 +343,6 @@ START_TEST(a_job_that_has_ended_is_gone)
         uva__lane_give_up(&lanes.jobs, UVA_LANE_BLOCKING, &work.job),
         UVA__JOB_GONE);
     ck_assert_int_eq(notified, 0);
-    lane_close(&lanes);
-}
-END_TEST
-
-static struct uva_job *accepted;
-
-static int accept_job(void *ctx, enum uva_lane lane, struct uva_job *job)
-{
-    (void)ctx;
-    (void)lane;
-    accepted = job;
-    return 0;
-}
-
-START_TEST(a_job_of_an_executor_is_reported)
-{
-    struct lane_work work;
-
-    open_with(&(struct uva_workers_options){.executor.submit = accept_job});
-    queue(&work);
-    ck_assert_int_eq(
-        uva__lane_give_up(&lanes.jobs, UVA_LANE_BLOCKING, &work.job),
-        UVA__JOB_GONE);
-    ck_assert_uint_eq(uva__lane_take_news(&lanes.jobs), UVA__NEWS_EXECUTOR);
-    uva_job_run(accepted);
     lane_close(&lanes);
 }
 END_TEST
@@ -459,8 +434,7 @@ int main(void)
             threads_outside_the_capped_lanes_cannot_be_given_up,
             an_uncapped_thread_that_gives_itself_up_stays_as_it_is,
             a_job_that_waits_while_all_threads_are_busy_can_be_taken_back,
-            a_job_that_has_ended_is_gone, a_job_of_an_executor_is_reported,
-            NULL),
+            a_job_that_has_ended_is_gone, NULL),
         suite_tests(
             "retry", a_job_that_found_no_thread_asks_for_another_try,
             every_queue_with_jobs_that_wait_asks_for_another_try,

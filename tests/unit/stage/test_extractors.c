@@ -56,9 +56,9 @@ END_TEST
 static int raised; /* jobs */
 
 void __wrap_uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
-                            struct uva_job *job);
+                            struct uva__job *job);
 void __wrap_uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
-                            struct uva_job *job)
+                            struct uva__job *job)
 {
     (void)jobs;
     (void)lane;
