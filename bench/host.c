@@ -38,8 +38,7 @@ void host_open_for(struct host *host, const struct bench_how *how,
                    const struct uva_workers_options *given)
 {
     struct uva_workers_options workers = *given;
-    struct uva_runtime_options options = {.check = -1,
-                                          .allocator = given->allocator};
+    struct uva_runtime_options options = {.allocator = given->allocator};
 
     workers.thread_begin = host_thread_begin;
     workers.ctx = host;

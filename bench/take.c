@@ -35,7 +35,7 @@ struct run {
 
 static void site_open(struct site *site, enum place place)
 {
-    struct uva_runtime_options options = {.check = -1};
+    struct uva_runtime_options options = {0};
     uv_loop_t *loop = place == ON_LOOP ? &site->loop : NULL;
 
     *site = (struct site){.place = place};

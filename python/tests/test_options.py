@@ -118,7 +118,7 @@ MEMBERS = {
         "compression": (uvarrow.ipc, "compression")},
     "runtime_options": dict.fromkeys(
         ("name", "workers", "allocator", "log", "check",
-         "turn_batches", "turn_us", "uv_version",
+         "turn_us", "uv_version", "close_limit_ms", "on_quiet", "quiet_ctx",
          "memory_bytes", "measure", "trace"), RUNTIME),
     "workers_options": dict.fromkeys(
         ("name", "compute_threads", "blocking_threads",

@@ -57,7 +57,7 @@ static void line_flatten(char *line)
  * destination the level is 0, so that one comparison finds out. */
 static void log_init(struct uva_log *log)
 {
-    const char *close_request = getenv("UVA_LOG");
+    const char *wish = getenv("UVA_LOG");
     int i;
 
     if (log->write != NULL) {
@@ -66,22 +66,20 @@ static void log_init(struct uva_log *log)
         return;
     }
     log->level = (enum uva_log_level)0;
-    if (close_request == NULL)
+    if (wish == NULL)
         return;
     for (i = UVA_LOG_ERROR; i <= UVA_LOG_DEBUG; i++)
-        if (strcmp(close_request, levels[i]) == 0) {
+        if (strcmp(wish, levels[i]) == 0) {
             log->level = (enum uva_log_level)i;
             log->write = log_to_stderr;
         }
 }
 
-/* As for the log, the environment counts only where the option is 0. */
-static bool check_init(int8_t check)
+static bool check_init(bool check)
 {
-    const char *close_request = getenv("UVA_CHECK");
+    const char *wish = getenv("UVA_CHECK");
 
-    return check > 0 || (check == 0 && close_request != NULL &&
-                         strcmp(close_request, "1") == 0);
+    return check || (wish != NULL && strcmp(wish, "1") == 0);
 }
 
 /* A program that cannot have its trace runs as well without it. The line goes

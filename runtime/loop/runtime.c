@@ -25,22 +25,23 @@ enum { TURN_BATCHES = 256, TURN_US = 500 };
 static int options_check(const struct uva_runtime_options *o,
                          struct uva_error *error)
 {
-    if (o->reserved[0] != NULL || o->reserved[1] != NULL)
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"turn_us", o->turn_us},
+                   {"memory_bytes", o->memory_bytes},
+                   {"close_limit_ms", o->close_limit_ms}};
+    static void *const zero[8];
+
+    if (memcmp(o->reserved, zero, sizeof(zero)) != 0)
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: reserved members must be "
                              "NULL; clear the struct before filling it in");
-    if (o->turn_batches < 0 || o->turn_us < 0)
-        return uva_error_set(error, EINVAL,
-                             "uva_runtime_options: turn_batches and turn_us "
-                             "must not be negative");
-    if (o->memory_bytes < 0)
-        return uva_error_set(error, EINVAL,
-                             "uva_runtime_options: memory_bytes must not be "
-                             "negative");
-    if (o->close_limit_ms < 0)
-        return uva_error_set(error, EINVAL,
-                             "uva_runtime_options: close_limit_ms must not be "
-                             "negative");
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (numbers[i].value < 0)
+            return uva_error_set(error, EINVAL,
+                                 "uva_runtime_options: %s must not be negative",
+                                 numbers[i].name);
     if ((o->allocator.alloc == NULL) != (o->allocator.dealloc == NULL))
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: give both functions of the "
@@ -277,8 +278,7 @@ static int runtime_new(const struct host *host,
         (void)snprintf(runtime->name, sizeof(runtime->name), "%s", o->name);
     runtime->post = host->post;
     runtime->post_ctx = host->post_ctx;
-    runtime->turn_batches =
-        o->turn_batches != 0 ? o->turn_batches : TURN_BATCHES;
+    runtime->turn_batches = TURN_BATCHES;
     runtime->turn_ns =
         1000 * (uint64_t)(o->turn_us != 0 ? o->turn_us : TURN_US);
     runtime->loop = host->loop != NULL ? host->loop : &runtime->own;

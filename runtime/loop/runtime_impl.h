@@ -74,7 +74,7 @@ struct uva_runtime {
     struct uva__timer *timers;        /* borrows: the earliest first */
     struct uva__timer *last_timer;    /* borrows: the latest */
     struct uva__open_object *objects; /* borrows: objects that are open */
-    int32_t turn_batches;             /* the budget of one turn */
+    int32_t turn_batches;             /* the budget of one turn; tests set it */
     uint64_t turn_ns;                 /* its budget in time */
     struct {                          /* CPU time, as last read */
         uint64_t read_ns;             /* when it was read; 0: never */

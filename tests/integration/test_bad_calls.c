@@ -336,7 +336,9 @@ START_TEST(options_that_make_no_sense_are_refused)
         struct uva_runtime_options options;
         const char *text;
     } bad[] = {
-        {{.turn_batches = -1}, "turn_batches"},
+        {{.memory_bytes = -1}, "memory_bytes"},
+        {{.close_limit_ms = INT64_MIN}, "close_limit_ms"},
+        {{.reserved = {[7] = &frees}}, "reserved"},
         {{.turn_us = -1}, "turn_us"},
         {{.allocator = {.alloc = no_memory}}, "allocator"},
     };

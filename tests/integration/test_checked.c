@@ -41,7 +41,7 @@ static void hear(void *ctx, const struct uva_log_record *record)
     ck_assert_int_eq(pthread_mutex_unlock(&lock), 0);
 }
 
-static void open_checked(int8_t check)
+static void open_checked(bool check)
 {
     struct uva_runtime_options options = {.check = check};
 
@@ -111,7 +111,7 @@ static struct uva_runtime_stats stats(void)
 START_TEST(our_own_hops_give_no_report)
 {
     workers = _i;
-    open_checked(1);
+    open_checked(true);
     recording_consume(&consumer, device_stream(ARROW_DEVICE_CPU));
     recording_await_done(&consumer, &loop);
     ck_assert_int_eq(consumer.outcome.end, UVA_END_COMPLETE);
@@ -154,7 +154,7 @@ START_TEST(AH04_a_stage_that_failed_before_its_schema_is_not_called)
     struct uva_stream *stream;
 
     workers = 0;
-    open_checked(1);
+    open_checked(true);
     stream = device_stream(ARROW_DEVICE_CPU);
     ck_assert_int_eq(uva_stream_ready(stream, &ready), 0);
     ck_assert_int_eq(uva_stream_transform(stream, &transform), 0);
@@ -172,7 +172,7 @@ START_TEST(a_driven_handler_that_keeps_the_rules_gives_no_report)
     struct recording_handler h;
 
     workers = 0;
-    open_checked(1);
+    open_checked(true);
     recording_handler_init(&h, 2, 1);
     drive(device_stream(ARROW_DEVICE_CPU), &h, _i == 1);
     ck_assert_int_eq(h.tasks, 20);
@@ -195,7 +195,7 @@ START_TEST(AP08_a_bad_request_is_told_with_what_led_to_it)
     struct recording_handler h;
 
     workers = 0;
-    open_checked(1);
+    open_checked(true);
     recording_handler_init(&h, 1, 0);
     h.on_task = ask_for_nothing;
     drive(device_stream(ARROW_DEVICE_CPU), &h, _i == 1);
@@ -213,7 +213,7 @@ static int64_t count_breaches(void)
     struct recording_handler h;
     int64_t count;
 
-    open_checked(1);
+    open_checked(true);
     recording_handler_init(&h, 1, 0);
     h.on_task = ask_for_nothing;
     drive(device_stream(ARROW_DEVICE_CPU), &h, false);
@@ -250,7 +250,7 @@ END_TEST
 START_TEST(DS01_a_batch_that_does_not_fit_is_told)
 {
     workers = 0;
-    open_checked(1);
+    open_checked(true);
     fake.wrong_shape = true;
     recording_consume(&consumer, device_stream(ARROW_DEVICE_CPU));
     recording_await_done(&consumer, &loop);
@@ -266,7 +266,7 @@ START_TEST(a_producer_that_refuses_its_handler_leaves_nothing)
     struct uva_async_source source;
 
     workers = 0;
-    open_checked(1);
+    open_checked(true);
     hostile_producer_init(&peer, "");
     peer.start_code = EACCES;
     source = hostile_producer_source(&peer);
@@ -287,7 +287,7 @@ START_TEST(an_early_error_with_garbage_for_a_producer_is_passed_on)
     struct uva_async_source source;
 
     workers = 0;
-    open_checked(1);
+    open_checked(true);
     hostile_producer_init(&peer, "poison error release");
     source = hostile_producer_source(&peer);
     recording_consume(&consumer, uva_stream_from_async(loop.runtime, &source));
@@ -303,7 +303,7 @@ END_TEST
 
 /* Returns whether streams are checked: a bad request is then reported as a
  * breach, with a transcript. */
-static bool is_checked(int8_t check)
+static bool is_checked(bool check)
 {
     struct recording_handler h;
     bool reported;
@@ -319,16 +319,17 @@ static bool is_checked(int8_t check)
     return reported;
 }
 
-START_TEST(the_environment_counts_where_the_program_says_nothing)
+START_TEST(the_environment_counts_as_the_option_does)
 {
     ck_assert_int_eq(unsetenv("UVA_CHECK"), 0);
-    ck_assert(!is_checked(0));
-    ck_assert(is_checked(1));
+    ck_assert(!is_checked(false));
+    ck_assert(is_checked(true));
     ck_assert_int_eq(setenv("UVA_CHECK", "1", 1), 0);
-    ck_assert(is_checked(0));
-    ck_assert(!is_checked(-1));
+    ck_assert(is_checked(false));
+    ck_assert(is_checked(true));
     ck_assert_int_eq(setenv("UVA_CHECK", "0", 1), 0);
-    ck_assert(!is_checked(0));
+    ck_assert(!is_checked(false));
+    ck_assert(is_checked(true));
     ck_assert_int_eq(unsetenv("UVA_CHECK"), 0);
 }
 END_TEST
@@ -339,7 +340,7 @@ static void run_without(long n)
     const struct uva_consumer table = recording_table(&consumer);
     struct uva_stream *stream;
 
-    open_checked(1);
+    open_checked(true);
     loop_fail(&loop, n);
     stream = device_stream(ARROW_DEVICE_CPU);
     if (uva_stream_for_each(stream, &table, NULL) == 0)
@@ -374,7 +375,7 @@ static Suite *checked_suite(void)
         AH04_a_stage_that_failed_before_its_schema_is_not_called,
         a_producer_that_refuses_its_handler_leaves_nothing,
         an_early_error_with_garbage_for_a_producer_is_passed_on,
-        the_environment_counts_where_the_program_says_nothing,
+        the_environment_counts_as_the_option_does,
         without_memory_for_a_check_a_hop_goes_unchecked, NULL);
     tcase_add_loop_test(c, our_own_hops_give_no_report, 0, 3);
     suite_add_loops(c, 0, 2,

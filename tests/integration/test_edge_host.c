@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "loop/runtime_impl.h"
 #include "support/check_suite.h"
 #include "support/hosting_fixture.h"
 #include "uvarrow/arrow.h"
@@ -21,11 +22,10 @@ static int edges; /* an epoll that reports the descriptor by edges */
 
 static void open_edged(int32_t turn_batches)
 {
-    const struct uva_runtime_options turned = {.turn_batches = turn_batches};
     struct epoll_event watched = {.events = EPOLLIN | EPOLLET};
 
-    ck_assert_int_eq(uva_runtime_open_turned(NULL, NULL, &turned, &h.rt, NULL),
-                     0);
+    ck_assert_int_eq(uva_runtime_open_turned(NULL, NULL, NULL, &h.rt, NULL), 0);
+    h.rt->turn_batches = turn_batches;
     ck_assert_int_eq(
         epoll_ctl(edges, EPOLL_CTL_ADD, uva_runtime_fd(h.rt), &watched), 0);
 }
@@ -148,7 +148,7 @@ START_TEST(timers_are_edges_too)
     enum uva_turn (*const turn)(void) = turns[_i];
 
     h.fake.gate_at = 0;
-    open_edged(0);
+    open_edged(256);
     hosting_start_stream(&h);
     while (atomic_load(&h.consumer.schemas) == 0)
         ck_assert_int_ne(turn(), UVA_TURN_CLOSED);

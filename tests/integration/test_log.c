@@ -334,7 +334,7 @@ END_TEST
 START_TEST(a_rule_that_the_checker_finds_broken_is_logged_with_the_name)
 {
     const struct uva_runtime_options options = {
-        .log = {keep_line, NULL, UVA_LOG_WARN}, .check = 1};
+        .log = {keep_line, NULL, UVA_LOG_WARN}, .check = true};
     struct recording_handler h;
 
     lines.text[0] = '\0';

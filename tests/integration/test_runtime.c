@@ -7,6 +7,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "loop/runtime_impl.h"
 #include "support/check_suite.h"
 #include "support/hosting_fixture.h"
 
@@ -196,8 +197,7 @@ static void note_round(struct recording_consumer *o, struct uva_batch *batch)
 
 static void run_counting_rounds(int32_t turn_batches, bool on_loop)
 {
-    const struct uva_runtime_options options = {.turn_batches = turn_batches,
-                                                .turn_us = 1000000};
+    const struct uva_runtime_options options = {.turn_us = 1000000};
 
     memset(&rounds, 0, sizeof(rounds));
     h.fake.batches = 64;
@@ -207,6 +207,7 @@ static void run_counting_rounds(int32_t turn_batches, bool on_loop)
     ck_assert_int_eq(uv_check_start(&rounds.check, count_round), 0);
     uv_unref((uv_handle_t *)&rounds.check);
     ck_assert_int_eq(uva_runtime_open(&h.loop, &options, &h.rt, NULL), 0);
+    h.rt->turn_batches = turn_batches;
     recording_consume(&h.consumer, hosting_stream(&h, on_loop));
     (void)uv_run(&h.loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(atomic_load(&h.consumer.batches), 64);

@@ -273,7 +273,7 @@ static void count_breach(void *ctx, const struct uva_log_record *record)
 /* A map is on the hot path: its batches are passed on as they are. */
 START_TEST(a_map_that_gives_another_schema_is_reported_by_the_checker)
 {
-    const struct uva_runtime_options checked = {.check = 1,
+    const struct uva_runtime_options checked = {.check = true,
                                                 .log.write = count_breach};
 
     loop_close(&loop);

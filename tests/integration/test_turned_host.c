@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "loop/runtime_impl.h"
 #include "support/check_suite.h"
 #include "support/hosting_fixture.h"
 #include "uvarrow/arrow.h"
@@ -441,11 +442,10 @@ static void reopen(const struct uva_runtime_options *options)
 /* Other streams must have their turn, too. */
 START_TEST(no_more_come_without_a_turn_than_in_a_turn)
 {
-    const struct uva_runtime_options options = {.turn_batches = FEW + 1};
     struct uva_stream *stream;
     int64_t taken = 0;
 
-    reopen(&options);
+    h.rt->turn_batches = FEW + 1;
     stream = read_stream(10 * FEW, 64);
     start_few(stream);
     await_all_read();

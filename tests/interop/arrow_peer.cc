@@ -33,7 +33,7 @@ World::World(bool checked)
 {
     uva_runtime_options options{};
 
-    options.check = checked ? 1 : 0;
+    options.check = checked;
     if (checked) /* ignores known deviations of Arrow */
         options.log.write = [](void *, const uva_log_record *) {};
     ck_assert_int_eq(uv_loop_init(&loop), 0);

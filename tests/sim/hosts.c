@@ -13,6 +13,7 @@
 
 #include "base/slab.h"
 #include "exec/pool.h"
+#include "loop/runtime_impl.h"
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/fake_files.h"
@@ -24,6 +25,7 @@ enum hosting { BY_LOOP, BY_THREAD, BY_TURNS, BY_POSTS };
 static struct host {
     enum hosting how;
     struct uva_runtime_options options;
+    int32_t turn_batches;        /* of one turn; 0: as programs have it */
     struct uva_runtime *runtime; /* NULL: it could not be opened */
     struct uva_permits *permits; /* owns; NULL: not made, or no limit */
     int32_t sources;             /* that may be open at one time; 0: no limit */
@@ -144,6 +146,13 @@ static void host_run_alone(struct host *host)
     (void)uv_run(&host->loop, UV_RUN_DEFAULT);
 }
 
+/* Has a turn end after few batches. */
+static void host_limit_turn(struct host *host)
+{
+    if (host->runtime != NULL && host->turn_batches != 0)
+        host->runtime->turn_batches = host->turn_batches;
+}
+
 static void loop_host(void *arg)
 {
     struct host *host = arg;
@@ -152,6 +161,7 @@ static void loop_host(void *arg)
     if (uva_runtime_open(&host->loop, &host->options, &host->runtime, NULL) !=
         0)
         host->runtime = NULL;
+    host_limit_turn(host);
     sim_flush();
     host->opened = true;
     if (host->runtime != NULL && host->begin != NULL)
@@ -214,6 +224,7 @@ static void turn_host(void *arg)
                                 host, &host->options, &host->runtime,
                                 NULL) != 0)
         host->runtime = NULL;
+    host_limit_turn(host);
     sim_flush();
     host->opened = true;
     while (host->runtime != NULL) {
@@ -258,8 +269,8 @@ static void host_check(struct host *host)
     expectation_note("with a check on every hop");
     is_checked = true;
     host->options.log = monitor_log();
-    host->options.check = (int8_t)sim_choose(2);
-    is_check_requested = is_check_requested || host->options.check == 0;
+    host->options.check = sim_choose(2) != 0;
+    is_check_requested = is_check_requested || !host->options.check;
 }
 
 static void on_trace(void *ctx, const struct uva_trace_event *event)
@@ -307,15 +318,15 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         .quiet_ctx = host,
         .workers = workers,
         .allocator = arena_allocator(),
-        .check = -1,
-        .turn_batches = (int32_t)sim_choose(5)};
+    };
+    host->turn_batches = (int32_t)sim_choose(5);
     if (sim_choose(4) == 0) /* a budget that is full soon, or always */
         host->options.memory_bytes = 1 + (int64_t)sim_choose(3000);
     if (peers_chance(1, 2))
         host->options.log = monitor_log();
     /* by the drawn values: other schedules stay as they were */
-    if (are_varied && host->options.turn_batches > 2)
-        host->sources = host->options.turn_batches - 2;
+    if (are_varied && host->turn_batches > 2)
+        host->sources = host->turn_batches - 2;
     if (are_varied && peers_chance(1, 8))
         host_check(host);
     host->joins = host->how >= BY_TURNS && are_varied && peers_chance(1, 3);
@@ -354,6 +365,7 @@ struct uva_runtime *hosts_open(struct uva_workers *workers)
     } else if (host->how == BY_THREAD) {
         if (uva_runtime_open(NULL, &host->options, &host->runtime, NULL) != 0)
             host->runtime = NULL;
+        host_limit_turn(host);
     } else {
         peers_spawn("host of turns", turn_host, host);
         sim_wait(host_is_open, host);
