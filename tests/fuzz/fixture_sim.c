@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "exec/pool.h"
 #include "sim/arena.h"
 #include "sim/engine_chooser.h"
 #include "sim/expectation.h"
@@ -177,7 +176,7 @@ static void pool_draw(void)
         .allocator = arena_allocator()};
 
     FUZZ_RULE(uva_workers_new(&options, &play.workers, NULL) == 0);
-    uva__workers_limit(play.workers, 1 + (int32_t)sim_choose(1000), 256);
+    hosts_limit_workers(play.workers, 1 + (int32_t)sim_choose(1000), 256);
 }
 
 void fixture_open(struct fixture *fixture)
