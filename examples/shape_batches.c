@@ -74,8 +74,8 @@ static int keep_even(void *ctx, const struct uva_batch *batch, uint8_t *bits,
 }
 
 /* One number out for each batch in; `ctx` is the total so far. A function that
- * emits more than once returns when emit returns EAGAIN, and is called again.
- */
+ * emits more than once returns EINPROGRESS when emit returns EAGAIN, and is
+ * called again with the batch. */
 static int add_up(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                   void *emitter, struct uva_error *error)
 {

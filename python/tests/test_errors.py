@@ -246,8 +246,9 @@ def raises(exception):
     return function
 
 
-@pytest.mark.parametrize("code", [errno.EAGAIN, errno.ENOENT, errno.ECANCELED,
-                                  errno.ETIMEDOUT, errno.EPIPE, errno.EBUSY])
+@pytest.mark.parametrize("code", [errno.EAGAIN, errno.EINPROGRESS, errno.ENOENT,
+                                  errno.ECANCELED, errno.ETIMEDOUT, errno.EPIPE,
+                                  errno.EBUSY])
 @pytest.mark.parametrize("build", [
     lambda e: uvarrow.stream(raises(e)),
     lambda e: uvarrow.stream(failing(e)),

@@ -354,7 +354,8 @@ static int rebatch_pass(struct rebatch *r, int64_t count, uva_emit_fn *emit,
     return code;
 }
 
-/* Emits batches for as long as there are enough rows, and room. */
+/* Emits batches for as long as there are enough rows, and room. Returns as a
+ * function of struct uva_transform. */
 static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
                         void *emitter, struct uva_error *error)
 {
@@ -373,7 +374,7 @@ static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
             return 0;
         code = rebatch_pass(r, count, emit, emitter, error);
     }
-    return code;
+    return code == EAGAIN ? EINPROGRESS : code;
 }
 
 /* ---- as a transform ----------------------------------------------------- */

@@ -23,8 +23,8 @@
  *     STOPPED, from any of these: the input that a run has is discarded, by the
  *     run in RUNNING, by the stop in any other phase
  *
- * A function that returns EAGAIN keeps its input: IDLE has an input then, with
- * which the next run goes on.
+ * A function that returns EINPROGRESS keeps its input: IDLE has an input then,
+ * with which the next run goes on.
  *
  * Failures:    an extraction: the producer above reports why. The function, or
  *              a result that does not fit the schema: the error follows the
@@ -227,10 +227,6 @@ static int result_check(struct transform *t, const struct uva_batch *out,
 {
     struct uva_error detail;
 
-    if (t->run.full)
-        return uva_error_set(&t->run.error, EPROTO,
-                             "%s: emit returned EAGAIN, and was called again",
-                             t->stage.source.name);
     if (!uva_array_is_live(&out->data))
         return uva_error_set(&t->run.error, EPROTO, "%s: no array was emitted",
                              t->stage.source.name);
@@ -245,7 +241,7 @@ static int result_check(struct transform *t, const struct uva_batch *out,
  * function ignores it: a batch is lost, and no batch follows it. */
 static int result_note(struct transform *t, struct uva_batch *out, int code)
 {
-    t->run.full = code == EAGAIN;
+    t->run.full = t->run.full || code == EAGAIN;
     if (code == 0 || code == EAGAIN)
         return code;
     if (code == ENOMEM)
@@ -347,12 +343,31 @@ static int run_extract(struct transform *t)
     return uva_task_extract(&input->promise, &t->run.batch.data);
 }
 
+/* Gives the code for what the function has returned. EAGAIN is a failure as any
+ * other, but most likely a mistake. */
+static int run_judge(struct transform *t, int returned)
+{
+    struct uva_error *error = &t->run.error;
+    const char *name = t->stage.source.name;
+    const int code = uva__error_positive(returned);
+
+    if (code == EINPROGRESS && !t->run.full)
+        return uva_error_set(error, EPROTO,
+                             "%s: EINPROGRESS, and no emit returned EAGAIN",
+                             name);
+    if (code == EAGAIN && error->message[0] == '\0')
+        return uva_error_set(error, EAGAIN,
+                             "%s: the function returned EAGAIN; for a batch "
+                             "that is not finished it returns EINPROGRESS",
+                             name);
+    return code;
+}
+
 /* Calls the function that the step needs, and gives the code for its result. */
 static int run_call(struct transform *t, enum step step)
 {
     const struct uva_transform *options = &t->options;
     struct uva_error *error = &t->run.error;
-    const char *name = t->stage.source.name;
     uint64_t since_ns;
     int code = 0;
 
@@ -367,15 +382,9 @@ static int run_call(struct transform *t, enum step step)
         code = t->kind.flush(options->ctx, transform_emit, t, error);
     else if (options->finish != NULL)
         code = options->finish(options->ctx, transform_emit, t, error);
-    uva__span_end(t->stage.source.meter, name,
+    uva__span_end(t->stage.source.meter, t->stage.source.name,
                   t->run.input != NULL ? t->run.batch.ordinal : -1, since_ns);
-    if (t->run.fault != 0)
-        return t->run.fault;
-    code = uva__error_positive(code);
-    if (code == EAGAIN && !t->run.full)
-        return uva_error_set(error, EPROTO, "%s: EAGAIN without a full window",
-                             name);
-    return code;
+    return t->run.fault != 0 ? t->run.fault : run_judge(t, code);
 }
 
 /* The step is over, and the runs go on with `phase`, or end; takes `failure`.
@@ -402,7 +411,8 @@ static void step_end(struct transform *t, enum phase phase,
     run_end_input(t, input);
 }
 
-/* Takes a step. A function that returns EAGAIN goes on when there is room. */
+/* Takes a step. A function that returns EINPROGRESS goes on when there is room.
+ */
 static void run_step(struct transform *t, enum step step)
 {
     struct uva__failure failure = {0};
@@ -414,7 +424,7 @@ static void run_step(struct transform *t, enum step step)
         return;
     }
     code = run_call(t, step);
-    if (code == EAGAIN && t->run.fault == 0)
+    if (code == EINPROGRESS && t->run.fault == 0)
         return;
     if (t->run.fault != 0 || (code != 0 && code != ENOENT)) {
         phase = PHASE_FAILED;

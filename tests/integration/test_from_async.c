@@ -245,9 +245,12 @@ END_TEST
 static int pass_on(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                    void *emitter, struct uva_error *error)
 {
+    int code;
+
     (void)ctx;
     (void)error;
-    return emit(emitter, in);
+    code = emit(emitter, in);
+    return code == EAGAIN ? 0 : code;
 }
 
 /* Adds a stage that extracts tasks itself. */

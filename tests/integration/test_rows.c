@@ -480,12 +480,15 @@ static atomic_bool inside, passed;
 static int hold_up(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                    void *emitter, struct uva_error *error)
 {
+    int code;
+
     (void)ctx;
     (void)error;
     atomic_store(&inside, true);
     while (!atomic_load(&passed))
         (void)sched_yield();
-    return emit(emitter, in);
+    code = emit(emitter, in);
+    return code == EAGAIN ? 0 : code;
 }
 
 /* Starts a stream that takes up the only worker until `passed`. */

@@ -525,10 +525,13 @@ static struct uva_stream *mapped(struct uva_runtime *runtime, bool stuck)
 static int transform_stuck(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                            void *emitter, struct uva_error *error)
 {
+    int code;
+
     (void)ctx;
     (void)error;
     gate_wait();
-    return emit(emitter, in);
+    code = emit(emitter, in);
+    return code == EAGAIN ? 0 : code;
 }
 
 static struct uva_stream *transformed(struct uva_runtime *runtime)

@@ -83,9 +83,11 @@ static int keep_all(void *ctx, const struct uva_batch *batch, uint8_t *bits,
 static int emit_once(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                      void *emitter, struct uva_error *error)
 {
+    const int code = uva_array_is_live(&in->data) ? emit(emitter, in) : 0;
+
     (void)ctx;
     (void)error;
-    return uva_array_is_live(&in->data) ? emit(emitter, in) : 0;
+    return code == EAGAIN ? EINPROGRESS : code;
 }
 
 /* Each leaves the batches as they are. */

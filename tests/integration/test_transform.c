@@ -27,7 +27,7 @@ struct script {
     int64_t stop_at;   /* at this input, from 0, it returns `code`; negative */
     int code;          /* also of `finish`, if it has a tail */
     bool emits_first;  /* at that input it emits before it returns */
-    bool ignores_full; /* it goes on after EAGAIN */
+    bool ignores_full; /* it goes on after EAGAIN, within the call */
     bool ignores;      /* it returns 0 whatever emit has returned */
     bool empty;        /* it emits a released array */
     bool crooked;      /* it emits an array of another schema */
@@ -89,7 +89,7 @@ static int script_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     }
     atomic_fetch_add(&did.returned, 1);
     if (did.at < in->data.array.length && code == EAGAIN)
-        return code; /* called again with this input */
+        return EINPROGRESS; /* called again with this input */
     did.at = 0;
     did.input++;
     if (stops)
@@ -107,8 +107,8 @@ static int script_finish(void *ctx, uva_emit_fn *emit, void *emitter,
         const int code = emit_one(emit, emitter, 990 + did.tail);
 
         did.tail++;
-        if (code != 0)
-            return code;
+        if (code != 0 && !script.ignores_full)
+            return code == EAGAIN ? EINPROGRESS : code;
     }
     return script.code != 0 ? uva_error_set(error, script.code, "no finish")
                             : 0;
@@ -178,6 +178,37 @@ static void failed_with(int code, const char *text, const char *transcript)
 
 static const int LENGTHS[] = {3, 0, 2, 1, -1};
 
+static struct uva_stage_stats stats_of(const struct uva_stream *stream)
+{
+    struct uva_stage_stats stages[2];
+    size_t count = 2;
+
+    ck_assert_int_eq(uva_stream_get_stats(stream, stages, &count), 0);
+    ck_assert_str_eq(stages[1].name, "transform");
+    return stages[1];
+}
+
+/* Emits three batches in its first call, the last of them when the others have
+ * left the window, if that can be; and the fourth in the next call. */
+static int unfinished_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                            void *emitter, struct uva_error *error)
+{
+    int code;
+
+    (void)ctx, (void)in, (void)error;
+    if (atomic_fetch_add(&did.calls, 1) > 0) {
+        code = emit_one(emit, emitter, 4);
+        return code == EAGAIN ? 0 : code;
+    }
+    ck_assert_int_eq(emit_one(emit, emitter, 1), 0);
+    ck_assert_int_eq(emit_one(emit, emitter, 2), EAGAIN);
+    while (!options.on_loop && atomic_load(&consumer.batches) < 2)
+        (void)sched_yield();
+    code = emit_one(emit, emitter, 3);
+    ck_assert_int_eq(code, options.on_loop ? EAGAIN : 0);
+    return EINPROGRESS;
+}
+
 /* ---- emitted batches ---------------------------------------------------- */
 
 START_TEST(batches_are_emitted_in_order)
@@ -221,6 +252,42 @@ START_TEST(a_full_window_has_the_function_called_again)
 }
 END_TEST
 
+/* Each call emits all of its batches, in their order, and they are counted. */
+START_TEST(a_function_may_exceed_a_full_window)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    script.tail = 2;
+    script.ignores_full = true;
+    options.window.batches = 1;
+    options.on_loop = _i == ON_LOOP;
+    options.finish = script_finish;
+    ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
+    recording_start(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    ck_assert_str_eq(consumer.transcript,
+                     "schema 30 31 32 20 21 10 990 991 complete");
+    ck_assert_int_eq(atomic_load(&did.calls), 4 + 1);
+    ck_assert_int_eq(consumer.ordinal, 7);
+    if (_i == ON_LOOP)
+        ck_assert_int_eq(stats_of(stream).queued_max, 3);
+    uva_stream_release(stream);
+}
+END_TEST
+
+/* Also if the last emit of a call found room, which the loop has made. */
+START_TEST(a_call_that_has_met_a_full_window_may_be_unfinished)
+{
+    static const int lengths[] = {3, -1};
+
+    options.batch = unfinished_batch;
+    options.window.batches = 2;
+    run(_i, lengths);
+    ck_assert_str_eq(consumer.transcript, "schema 1 2 3 4 complete");
+    ck_assert_int_eq(atomic_load(&did.calls), 2);
+}
+END_TEST
+
 /* As many bytes as rows: two batches of 50 bytes fill the window. On a worker
  * the consumer may make room at once. */
 START_TEST(a_window_is_filled_by_bytes_too)
@@ -256,16 +323,6 @@ static int held_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     return code == EAGAIN ? 0 : code;
 }
 
-static struct uva_stage_stats stats_of(const struct uva_stream *stream)
-{
-    struct uva_stage_stats stages[2];
-    size_t count = 2;
-
-    ck_assert_int_eq(uva_stream_get_stats(stream, stages, &count), 0);
-    ck_assert_str_eq(stages[1].name, "transform");
-    return stages[1];
-}
-
 /* Of batches of 30 bytes, which are known beforehand, no more come than fit
  * into 100 bytes, with the batch that the worker holds. One comes that is
  * larger than the window. */
@@ -296,21 +353,34 @@ END_TEST
 
 /* ---- forbidden acts ----------------------------------------------------- */
 
-START_TEST(an_emit_into_a_full_window_is_an_error)
+START_TEST(einprogress_without_a_full_window_is_an_error)
 {
-    options.window.batches = 1;
-    script.ignores_full = true;
+    script.stop_at = 1;
+    script.code = EINPROGRESS;
     run(_i, LENGTHS);
-    failed_with(EPROTO, "called again", "schema 30 failed");
+    failed_with(EPROTO, "no emit returned EAGAIN", "schema 30 31 32 failed");
 }
 END_TEST
 
-START_TEST(eagain_without_a_full_window_is_an_error)
+/* EAGAIN is a code as any other, also after an emit that returned it. */
+START_TEST(eagain_of_the_function_is_a_failure)
+{
+    options.window.batches = 1;
+    script.stop_at = 0;
+    script.code = -EAGAIN; /* without a text of its own */
+    script.emits_first = true;
+    script.ignores_full = true;
+    run(_i, LENGTHS);
+    failed_with(EAGAIN, "EINPROGRESS", "schema 30 31 32 failed");
+}
+END_TEST
+
+START_TEST(eagain_keeps_the_text_of_the_function)
 {
     script.stop_at = 1;
     script.code = EAGAIN;
     run(_i, LENGTHS);
-    failed_with(EPROTO, "EAGAIN", "schema 30 31 32 failed");
+    failed_with(EAGAIN, "enough", "schema 30 31 32 failed");
 }
 END_TEST
 
@@ -607,18 +677,22 @@ int main(void)
 {
     TCase *tests = tcase_create("transforms");
 
-    suite_add_loops(
-        tests, 0, PLACES, batches_are_emitted_in_order,
-        finish_emits_behind_the_last_batch,
-        finish_is_called_where_there_was_no_batch,
-        a_full_window_has_the_function_called_again,
-        a_window_is_filled_by_bytes_too, an_emit_into_a_full_window_is_an_error,
-        eagain_without_a_full_window_is_an_error,
-        a_batch_that_does_not_fit_is_an_error, a_batch_that_is_lost_is_an_error,
-        an_error_follows_what_was_emitted, enough_is_a_good_end,
-        finish_may_fail, a_map_above_may_fail,
-        results_that_are_not_wanted_are_released,
-        ten_stages_move_one_batch_for_a_demand_of_one, NULL);
+    suite_add_loops(tests, 0, PLACES, batches_are_emitted_in_order,
+                    finish_emits_behind_the_last_batch,
+                    finish_is_called_where_there_was_no_batch,
+                    a_full_window_has_the_function_called_again,
+                    a_function_may_exceed_a_full_window,
+                    a_call_that_has_met_a_full_window_may_be_unfinished,
+                    a_window_is_filled_by_bytes_too,
+                    einprogress_without_a_full_window_is_an_error,
+                    eagain_of_the_function_is_a_failure,
+                    eagain_keeps_the_text_of_the_function,
+                    a_batch_that_does_not_fit_is_an_error,
+                    a_batch_that_is_lost_is_an_error,
+                    an_error_follows_what_was_emitted, enough_is_a_good_end,
+                    finish_may_fail, a_map_above_may_fail,
+                    results_that_are_not_wanted_are_released,
+                    ten_stages_move_one_batch_for_a_demand_of_one, NULL);
     suite_add_loops(tests, 0, 2, inputs_that_wait_fill_a_window_by_their_bytes,
                     NULL);
     suite_add_loops(tests, 0, 2 * PLACES,

@@ -315,12 +315,14 @@ static void stages_are_added_by_their_options(const uva::runtime &rt)
                      return 0;
                  })
             .set(&uva_filter::on_loop, true);
-    const auto same =
-        uva::options<uva_transform>()
-            .set(&uva_transform::batch,
-                 [](void *, uva_batch *in, uva_emit_fn *emit, void *emitter,
-                    uva_error *) { return emit(emitter, in); })
-            .set(&uva_transform::on_loop, true);
+    const auto same = uva::options<uva_transform>()
+                          .set(&uva_transform::batch,
+                               [](void *, uva_batch *in, uva_emit_fn *emit,
+                                  void *emitter, uva_error *) {
+                                   const int code = emit(emitter, in);
+                                   return code == EAGAIN ? 0 : code;
+                               })
+                          .set(&uva_transform::on_loop, true);
     const auto through = uva::options<uva_device_map>().set(
         &uva_device_map::batch, [](void *, uva_batch *in, ArrowDeviceArray *out,
                                    const uva_device_queue *queue, uva_error *) {

@@ -118,8 +118,10 @@ static int keeper_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     if (batches_ordinal(&in->data.array) == keeper->bad)
         return uva_error_set(error, EDOM, "a bad batch");
     code = keeper_emit(keeper, emit, emitter);
-    if (code != 0)
-        return code; /* EAGAIN: called again with this batch */
+    if (code == EAGAIN && peers_chance(1, 2))
+        return EINPROGRESS; /* called again with this batch */
+    if (code != 0 && code != EAGAIN)
+        return code;
     batches_add_hop(&in->data.array);
     if (peers_chance(1, 3)) {
         uva_array_move(&in->data, &keeper->kept);

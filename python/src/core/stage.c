@@ -177,7 +177,7 @@ static int filter_fail(struct function *function, struct uva_error *error)
 {
     const int code = tap_fail(function->held.tap, error);
 
-    return code == EAGAIN || code == ENOENT ? EIO : code;
+    return code == EINPROGRESS || code == ENOENT ? EIO : code;
 }
 
 static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
