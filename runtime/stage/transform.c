@@ -762,7 +762,7 @@ static void transform_free(struct uva__stage *stage,
 static const struct uva__stage_kind transform_kind = {
     .options = {UVA__OPTIONS(uva_transform), UVA__OPTIONS_CTX(uva_transform),
                 UVA__OPTIONS_WINDOW(uva_transform),
-                UVA__OPTIONS_NEED(uva_transform, batch)},
+                UVA__OPTIONS_NEED(uva_transform, batch), .follows = true},
     .size = sizeof(struct transform),
     .copy = offsetof(struct transform, options),
     .init = transform_init,

@@ -92,6 +92,40 @@ static void add_ten_filters(struct uva_stream *s)
         (i % 2 == 0 ? add_filter : add_filter_on_loop)(s);
 }
 
+static int pass_on(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                   void *emitter, struct uva_error *error)
+{
+    const int code = emit(emitter, in);
+
+    (void)ctx;
+    (void)error;
+    return code == EAGAIN ? 0 : code;
+}
+
+static void add_transform(struct uva_stream *s)
+{
+    (void)uva_stream_transform(s, &(struct uva_transform){.batch = pass_on});
+}
+
+static void add_transform_on_loop(struct uva_stream *s)
+{
+    (void)uva_stream_transform(
+        s, &(struct uva_transform){.batch = pass_on, .on_loop = true});
+}
+
+static void add_ten_transforms(struct uva_stream *s)
+{
+    for (int i = 0; i < 10; i++)
+        (i % 2 == 0 ? add_transform : add_transform_on_loop)(s);
+}
+
+static void add_transform_of_four(struct uva_stream *s)
+{
+    (void)uva_stream_transform(s, &(struct uva_transform){.batch = pass_on,
+                                                          .on_loop = true,
+                                                          .window.batches = 4});
+}
+
 static void add_window_of_four(struct uva_stream *s)
 {
     (void)uva_stream_filter(s, &(struct uva_filter){.keep = keep_all,
@@ -189,6 +223,10 @@ static const struct {
     {"filter_of_a_fifth", add_filter_of_a_fifth, {1, 6, 11}},
     {"ten_filters", add_ten_filters, {1, 2, 3}},
     {"window_of_four", add_window_of_four, {4, 5, 6}},
+    {"transform", add_transform, {1, 2, 3}},
+    {"transform_on_loop", add_transform_on_loop, {1, 2, 3}},
+    {"ten_transforms", add_ten_transforms, {1, 2, 3}},
+    {"transform_of_four", add_transform_of_four, {4, 5, 6}},
     {"limit_rows", add_limit_rows, {1, 2, 3}},
     {"rebatch_same", add_rebatch_same, {1, 2, 3}},
     {"rebatch_half", add_rebatch_half, {1, 1, 2}},
@@ -321,7 +359,8 @@ int main(void)
         case_list_add(tcase, "reads", stages[i].name, reads_what_is_requested,
                       i);
         if (stages[i].add != add_nothing && stages[i].add != add_timeout &&
-            stages[i].add != add_window_of_four)
+            stages[i].add != add_window_of_four &&
+            stages[i].add != add_transform_of_four)
             case_list_add(tcase, "lazy", stages[i].name,
                           reads_what_is_requested_of_a_lazy_source, i);
     }

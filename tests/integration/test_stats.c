@@ -413,7 +413,10 @@ START_TEST(without_a_request_it_waits_for_the_consumer)
     f.got.appetite = 2;
     f.stream = arrays_of(4);
     add_map(f.stream, true);
-    add_transform(f.stream, true);
+    (void)uva_stream_transform(f.stream,
+                               &(struct uva_transform){.batch = transform_same,
+                                                       .on_loop = true,
+                                                       .window.batches = 64});
     read_stats(f.stream);
     ck_assert_int_eq(stages[0].waiting, UVA_WAITING_CONSUMER);
     fixture_start(&f);

@@ -334,7 +334,7 @@ START_TEST(inputs_that_wait_fill_a_window_by_their_bytes)
     struct uva_stage_stats stats;
 
     options.batch = held_batch;
-    options.window.bytes = 100;
+    options.window = (struct uva_window){.batches = 64, .bytes = 100};
     ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
     recording_start(&consumer, stream);
     while (!is_inside(NULL))
