@@ -143,10 +143,10 @@ static enum limit limit_of_batch(const struct uva__deadlines *d)
 }
 
 /* The time that the wait for the schema adds to the wait for the first batch: a
- * driver may execute a query in either. With its own limit it adds no time. */
+ * driver may execute a query in either. */
 static uint64_t opening_ns(const struct uva__deadlines *d)
 {
-    return d->offered == 0 && d->limit_ms[LIMIT_OPEN] == 0 &&
+    return d->offered == 0 &&
                    d->opened_ns > d->begun_ns /* it was not opened ahead */
                ? d->opened_ns - d->begun_ns
                : 0;
@@ -215,10 +215,10 @@ static enum limit limit_next(const struct uva__deadlines *d, uint64_t *due_ns)
 
     *due_ns = UINT64_MAX;
     limit_choose(d, LIMIT_TOTAL, d->begun_ns, &first, due_ns);
-    if (waits_for_schema(d))
-        limit_choose(
-            d, d->limit_ms[LIMIT_OPEN] > 0 ? LIMIT_OPEN : limit_of_batch(d),
-            d->begun_ns, &first, due_ns);
+    if (waits_for_schema(d)) {
+        limit_choose(d, LIMIT_OPEN, d->begun_ns, &first, due_ns);
+        limit_choose(d, limit_of_batch(d), d->begun_ns, &first, due_ns);
+    }
     if (d->since_ns != 0)
         limit_choose(d, limit_of_batch(d), d->since_ns, &first, due_ns);
     limit_choose_busy(d, &first, due_ns);

@@ -225,20 +225,45 @@ END_TEST
 
 /* ---- where the time of the first batch begins --------------------------- */
 
-/* With its own limit the wait for the schema does not count. */
-START_TEST(a_late_schema_does_not_count_with_open_ms)
+/* Also if the schema has a limit of its own. */
+START_TEST(a_late_schema_counts_beside_open_ms)
 {
     open_pushed(false, 0);
     limit(&(struct uva_timeout){
         .open_ms = HOUR, .first_ms = 10, .between_ms = HOUR});
     fixture_start(&f);
+    times_out("no first batch came within 10 ms (first_ms)",
+              "pusher waits for its source");
+    ck_assert_str_eq(f.got.transcript, "failed");
+}
+END_TEST
+
+START_TEST(the_limit_that_is_shorter_passes_first)
+{
+    static const char *const names[] = {"(open_ms)", "(first_ms)"};
+
+    open_pushed(false, 0);
+    limit(&(struct uva_timeout){.open_ms = _i == 0 ? 5 : 10,
+                                .first_ms = _i == 0 ? 10 : 5});
+    fixture_start(&f);
+    times_out(names[_i], "pusher waits for its source");
+}
+END_TEST
+
+/* The schema comes in time, and the time for it is over then. */
+START_TEST(a_schema_in_time_ends_the_wait_for_it)
+{
+    open_pushed(false, 0);
+    limit(&(struct uva_timeout){.open_ms = 500, .first_ms = HOUR});
+    fixture_start(&f);
     loop_settle(&f.loop);
-    loop_pass(&f.loop, 20);
-    loop_settle(&f.loop);
-    ck_assert_int_eq(f.got.done, 0);
+    ck_assert(loop_has_timer(&f.loop));
     set_schema(pusher);
-    times_out("(first_ms)", "pusher waits for its source");
-    ck_assert_str_eq(f.got.transcript, "schema failed");
+    loop_settle(&f.loop);
+    loop_pass(&f.loop, 501);
+    loop_settle(&f.loop);
+    push(7);
+    completes("schema 7 complete");
 }
 END_TEST
 
@@ -256,8 +281,9 @@ static void note_end(struct recording_consumer *c,
  * second one has begun just before, with as much time: it ends later. */
 START_TEST(the_wait_for_the_schema_counts_for_the_first_batch)
 {
-    const struct uva_timeout options = {.first_ms = _i == 0 ? 400 : 0,
-                                        .between_ms = _i == 0 ? HOUR : 400};
+    const struct uva_timeout options = {.open_ms = _i == 2 ? HOUR : 0,
+                                        .first_ms = _i == 1 ? 0 : 400,
+                                        .between_ms = _i == 1 ? 400 : HOUR};
     struct uva_pusher *later;
 
     ended_first = NULL;
@@ -278,7 +304,7 @@ START_TEST(the_wait_for_the_schema_counts_for_the_first_batch)
     set_schema(pusher);
     recording_await_done(&other.got, &f.loop);
     recording_ended(&other.got, UVA_END_FAILED, ETIMEDOUT, "timeout");
-    times_out(_i == 0 ? "(first_ms)" : "(between_ms)", "pusher");
+    times_out(_i == 1 ? "(between_ms)" : "(first_ms)", "pusher");
     ck_assert_ptr_eq(ended_first, &f.got);
     uva_pusher_close(later, NULL, NULL);
 }
@@ -483,8 +509,9 @@ static bool fails_for_memory(int64_t limit_ms)
     f.options.window.batches = 1;
     f.stream = fixture_blocking(&f);
     limit(&(struct uva_timeout){.between_ms = limit_ms});
-    (void)uva_stream_transform(
-        f.stream, &(struct uva_transform){.batch = transform_waits});
+    (void)uva_stream_transform(f.stream,
+                               &(struct uva_transform){.batch = transform_waits,
+                                                       .window.batches = 64});
     fixture_start(&f);
     loop_until(&f.loop, limit_has_passed, NULL);
     atomic_store(&passed, true);
@@ -701,9 +728,12 @@ END_TEST
 static int transform_passes(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                             void *emitter, struct uva_error *error)
 {
+    int code;
+
     (void)ctx;
     (void)error;
-    return emit(emitter, in);
+    code = emit(emitter, in);
+    return code == EAGAIN ? 0 : code;
 }
 
 /* While the loop thread is busy, the limit passes, and the batch comes. It is
@@ -765,13 +795,14 @@ int main(void)
     suite_add_loops(tests, 0, 3, limits_that_do_not_pass_change_nothing, NULL);
     suite_add_loops(tests, 0, sizeof(STAGES) / sizeof(STAGES[0]),
                     a_source_above_stages_is_named, NULL);
-    suite_add_loops(tests, 0, 2,
+    suite_add_loops(tests, 0, 3,
                     the_wait_for_the_schema_counts_for_the_first_batch, NULL);
+    suite_add_loops(tests, 0, 2, the_limit_that_is_shorter_passes_first, NULL);
     suite_add_loops(tests, 0, 2, a_source_that_takes_long_is_interrupted, NULL);
     suite_add(
         tests, the_time_of_a_consumer_is_none_of_its_source,
-        a_source_has_no_negative_limit,
-        a_late_schema_does_not_count_with_open_ms,
+        a_source_has_no_negative_limit, a_late_schema_counts_beside_open_ms,
+        a_schema_in_time_ends_the_wait_for_it,
         time_before_the_first_request_does_not_count,
         a_second_call_shortens_limits_only, a_consumer_that_is_slow_is_named,
         a_worker_that_extracts_is_named, a_transform_that_runs_is_named,

@@ -166,9 +166,9 @@ class Stream(_core.Stream):
 
     def timeout(self, *, open=0.0, first=0.0, between=0.0, total=0.0):
         """Fails with TimeoutError if opening takes longer than `open` seconds,
-        opening and the first batch longer than `first` (with `open`, the batch
-        alone), another batch than `between`, or all than `total`. Time of the
-        consumer counts for `total` alone. Returns the stream."""
+        opening and the first batch longer than `first`, another batch than
+        `between`, or all than `total`. Time of the consumer counts for `total`
+        alone. Returns the stream."""
         self._timeout(_check.ms(open, "open"), _check.ms(first, "first"),
                       _check.ms(between, "between"), _check.ms(total, "total"))
         return self
