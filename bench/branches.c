@@ -11,7 +11,7 @@ static double run_branches(const struct bench_case *self,
 {
     const struct uva_window window = {.batches = self->window};
     const struct uva_arrow_source source = {.window = window};
-    const struct uva_tee tee = {.window = window};
+    const struct uva_tee tee = {.window = window, .first = window};
     struct tally tallies[BRANCHES_MAX] = {{0}};
     struct uva_stream *stream, *branch;
     struct host host;

@@ -577,15 +577,10 @@ static void tee_free(struct uva__wakeup *wakeup)
 
 /* ---- making one --------------------------------------------------------- */
 
-/* The arguments of a new branch. */
-struct setup {
-    enum uva_slow slow;
-    struct uva_window window;
-};
-
 /* Makes a branch that belongs to no tee so far; NULL without memory. */
 static struct branch *branch_new(const struct uva__source *like,
-                                 const struct setup *setup)
+                                 enum uva_slow slow,
+                                 const struct uva_window *window)
 {
     struct branch *b = uva__memory_new(&like->rt->allocator, sizeof(*b));
 
@@ -594,8 +589,8 @@ static struct branch *branch_new(const struct uva__source *like,
     uva__source_init(&b->source, &branch_ops, like->rt);
     uva__share_join(&b->source.share, &like->share);
     b->source.device_type = like->device_type;
-    b->slow = setup->slow;
-    uva__intake_init(&b->in, &setup->window);
+    b->slow = slow;
+    uva__intake_init(&b->in, window);
     return b;
 }
 
@@ -621,14 +616,13 @@ static bool tee_add(struct tee *t, struct branch *b)
     return added;
 }
 
+/* `first` is the window of the first branch. */
 static struct uva__source *tee_make(struct uva__producer *above,
-                                    const void *given)
+                                    const void *first)
 {
     static const struct uva__wakeup_ops wakeup_ops = {tee_on_wakeup, tee_free};
     const struct uva_allocator *allocator = &above->rt->allocator;
-    const struct setup first = {UVA_SLOW_WAIT,
-                                ((const struct setup *)given)->window};
-    struct branch *b = branch_new(above->source, &first);
+    struct branch *b = branch_new(above->source, UVA_SLOW_WAIT, first);
     struct tee *t = uva__memory_new(allocator, sizeof(*t));
 
     if (b == NULL || t == NULL) {
@@ -661,6 +655,22 @@ static struct tee *tee_of(const struct uva_stream *stream)
     return b->number == 0 ? b->tee : NULL;
 }
 
+/* The arguments of a new branch, and the window of the first one. */
+struct setup {
+    enum uva_slow slow;
+    struct uva_window window, first;
+};
+
+/* The larger of two windows, for what serves both. */
+static struct uva_window window_larger(const struct uva_window *a,
+                                       const struct uva_window *b)
+{
+    struct uva_window larger = a->batches > b->batches ? *a : *b;
+
+    larger.bytes = a->bytes > b->bytes ? a->bytes : b->bytes;
+    return larger;
+}
+
 static int tee_check(struct uva_stream *stream, const struct uva_tee *options,
                      struct setup *setup)
 {
@@ -668,14 +678,21 @@ static int tee_check(struct uva_stream *stream, const struct uva_tee *options,
         UVA__LIMIT(uva_tee, slow, UVA_SLOW_WAIT, UVA_SLOW_FAIL), {0}};
     static const struct uva__options_kind kind = {
         UVA__OPTIONS(uva_tee), UVA__OPTIONS_WINDOW(uva_tee), .limits = limits};
-    const int code =
-        uva__options_accept(&kind, stream, options, &setup->window);
+    static const struct uva__options_kind first = {
+        .name = "uva_tee.first", .window = offsetof(struct uva_tee, first)};
+    struct uva_error error;
+    struct uva_window larger;
+    int code = uva__options_accept(&kind, stream, options, &setup->window);
 
     if (code != 0)
         return code;
+    code = uva__options_check_all(&first, options, &setup->first, &error);
+    if (code != 0)
+        return uva__stream_fail(stream, code, "%s", error.message);
     if (options != NULL)
         setup->slow = options->slow;
-    return uva__stage_make_cheap(stream, &setup->window);
+    larger = window_larger(&setup->window, &setup->first);
+    return uva__stage_make_cheap(stream, &larger);
 }
 
 /* Makes a branch of the tee that the stream ends with, or of a new one. Gives
@@ -683,7 +700,8 @@ static int tee_check(struct uva_stream *stream, const struct uva_tee *options,
 static struct uva__source *tee_branch(struct uva_stream *stream,
                                       const struct setup *setup)
 {
-    struct branch *b = branch_new(stream->tail->source, setup);
+    struct branch *b =
+        branch_new(stream->tail->source, setup->slow, &setup->window);
     struct tee *t = tee_of(stream);
 
     if (b == NULL) {
@@ -692,7 +710,7 @@ static struct uva__source *tee_branch(struct uva_stream *stream,
     }
     if (t != NULL && tee_add(t, b))
         return &b->source;
-    if (uva__stream_wrap(stream, tee_make, setup) != 0) {
+    if (uva__stream_wrap(stream, tee_make, &setup->first) != 0) {
         branch_free(b, &stream->rt->allocator);
         return NULL;
     }

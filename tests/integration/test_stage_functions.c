@@ -404,8 +404,8 @@ static void through_merge(struct uva_stream *stream)
 
 static void through_tee(struct uva_stream *stream)
 {
-    struct uva_stream *other =
-        uva_stream_tee(stream, &(struct uva_tee){.window = BYTE});
+    struct uva_stream *other = uva_stream_tee(
+        stream, &(struct uva_tee){.window = BYTE, .first = BYTE});
 
     uva_stream_release(other); /* it leaves */
 }

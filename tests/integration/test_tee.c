@@ -101,6 +101,12 @@ static struct uva_stream *stream_of(int count)
     return uva_stream_from_arrays(loop.runtime, &schema, arrays, (size_t)count);
 }
 
+/* Sets the windows of all branches. */
+static void set_windows(int32_t batches)
+{
+    options.first.batches = options.window.batches = batches;
+}
+
 /* Adds the branches up to `count`. */
 static void branch(int count)
 {
@@ -377,7 +383,7 @@ START_TEST(ten_tees_move_what_is_requested)
     int answers = 0;
 
     options.slow = _i == 1 ? UVA_SLOW_DROP_NEW : UVA_SLOW_WAIT;
-    options.window.batches = 1;
+    set_windows(1);
     streams[0] = stream_of(20);
     (void)uva_stream_map(
         streams[0], &(struct uva_map){.batch = count_pass, .on_loop = true});
@@ -408,12 +414,12 @@ START_TEST(ten_tees_move_what_is_requested)
 }
 END_TEST
 
-/* The window is of four batches, and more are requested when two are left. */
+/* Its window is of four batches, and more are requested when two are left. */
 START_TEST(a_slow_branch_holds_up_the_others)
 {
     const int slow = _i;
 
-    options.window.batches = 4;
+    (slow == 0 ? &options.first : &options.window)->batches = 4;
     open_pusher();
     branch(2);
     start_slow(slow, 1);
@@ -431,11 +437,65 @@ START_TEST(a_slow_branch_holds_up_the_others)
 }
 END_TEST
 
+/* The stream is a branch already, with a window of four batches. */
+START_TEST(a_later_branch_leaves_the_window_of_the_first_one)
+{
+    options.first.batches = 4;
+    open_pusher();
+    branch(2);
+    options.first.batches = 2;
+    streams[2] = uva_stream_tee(streams[0], &options);
+    start_slow(0, 1);
+    start(1);
+    start(2);
+    push(1, 9);
+    shows(1, "schema 1 2 3 4");
+    recording_feed(&consumers[0], 20);
+    push_end(0, "", NULL);
+    for (int i = 0; i < BRANCHES; i++)
+        completes(i, "schema 1 2 3 4 5 6 7 8 9 complete");
+    uva_stream_release(streams[0]);
+}
+END_TEST
+
+/* The extraction on a worker has the larger window, so that the branch which
+ * loses batches does not slow down the other one. */
+START_TEST(a_small_window_is_that_of_the_new_branch_alone)
+{
+    struct uva_stage_stats stages[4];
+    size_t count = 4;
+
+    options.slow = UVA_SLOW_DROP_OLD;
+    options.window = (struct uva_window){.batches = 1, .bytes = 1};
+    streams[0] = stream_of(100);
+    (void)uva_stream_map(streams[0], &(struct uva_map){.batch = pass});
+    branch(2);
+    start_slow(0, 1);
+    start_slow(1, 1);
+    loop_settle(&loop);
+    ck_assert_int_eq(uva_stream_get_stats(streams[0], stages, &count), 0);
+    ck_assert_str_eq(stages[count - 1].name, "tee");
+    while (stages[count - 1].queued < 60) {
+        loop_settle(&loop);
+        ck_assert_int_eq(uva_stream_get_stats(streams[0], stages, &count), 0);
+    }
+    recording_feed(&consumers[0], 100);
+    recording_feed(&consumers[1], 100);
+    for (int i = 0; i < 2; i++) {
+        recording_await_done(&consumers[i], &loop);
+        recording_ended(&consumers[i], UVA_END_COMPLETE, 0, NULL);
+        uva_stream_release(streams[i]);
+    }
+    ck_assert_int_eq(consumers[0].taken, 100);
+    ck_assert_int_lt(consumers[1].taken, 100);
+}
+END_TEST
+
 START_TEST(a_branch_that_is_not_started_is_slow)
 {
     const int late = _i;
 
-    options.window.batches = 4;
+    set_windows(4);
     open_pusher();
     branch(2);
     start(1 - late);
@@ -465,7 +525,7 @@ END_TEST
 static void fall_behind(enum uva_slow slow, bool started)
 {
     options.slow = slow;
-    options.window.batches = 2;
+    set_windows(2);
     open_pusher();
     branch(2);
     start(0);
@@ -532,7 +592,7 @@ END_TEST
 START_TEST(without_a_branch_that_waits_the_fastest_one_decides)
 {
     options.slow = (enum uva_slow)_i;
-    options.window.batches = 2;
+    set_windows(2);
     open_pusher();
     branch(3);
     uva_stream_release(streams[0]);
@@ -556,7 +616,7 @@ END_TEST
 START_TEST(batches_that_no_branch_takes_are_dropped)
 {
     options.slow = UVA_SLOW_DROP_NEW;
-    options.window.batches = 2;
+    set_windows(2);
     open_pusher();
     branch(3);
     uva_stream_release(streams[0]);
@@ -584,7 +644,8 @@ END_TEST
 START_TEST(a_window_is_filled_by_bytes_too)
 {
     options.slow = (enum uva_slow)_i;
-    options.window = (struct uva_window){.batches = 100, .bytes = 40};
+    set_windows(100);
+    options.first.bytes = options.window.bytes = 40;
     open_pusher();
     branch(2);
     start(0);
@@ -621,7 +682,7 @@ START_TEST(a_branch_that_is_released_unstarted_leaves)
     const bool late = _i / 2 % 2 == 1, elsewhere = _i / 4 == 1;
     pthread_t thread;
 
-    options.window.batches = 2;
+    set_windows(2);
     open_pusher();
     branch(2);
     if (late) {
@@ -768,7 +829,7 @@ START_TEST(a_cancelled_branch_holds_up_others_until_it_is_released)
 {
     struct uva_consumer table;
 
-    options.window.batches = 1;
+    set_windows(1);
     open_pusher();
     branch(2);
     uva_stream_cancel(streams[1], 0, "no more");
@@ -1022,7 +1083,7 @@ static void reopen(int64_t memory_bytes)
 START_TEST(batches_of_several_branches_count_once)
 {
     reopen(1000000);
-    options.window.batches = 10;
+    set_windows(10);
     open_pusher();
     branch(BRANCHES);
     start_slow(0, 0);
@@ -1121,6 +1182,10 @@ START_TEST(options_are_checked)
     refuses_options("window");
     options.window.reserved[1] = &options;
     refuses_options("window");
+    options.first.bytes = -1;
+    refuses_options("uva_tee.first: no negative window");
+    options.first.reserved[0] = &options;
+    refuses_options("uva_tee.first");
     options.reserved[3] = &options;
     refuses_options("reserved");
 }
@@ -1189,6 +1254,8 @@ int main(void)
         a_batch_that_cannot_be_shared_ends_a_branch,
         a_close_of_the_runtime_cancels,
         a_branch_with_batches_may_outlive_the_runtime,
+        a_later_branch_leaves_the_window_of_the_first_one,
+        a_small_window_is_that_of_the_new_branch_alone,
         batches_of_several_branches_count_once, options_are_checked,
         streams_are_checked, other_sources_drop_nothing, NULL);
     return suite_main("tee", set_up, tear_down, tests, NULL);

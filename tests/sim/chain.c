@@ -435,7 +435,8 @@ static void branch_consume_soon(struct branch *branch)
 static void add_tee(struct uva_stream *stream, struct expectation *expectation)
 {
     const struct uva_tee options = {.slow = (enum uva_slow)sim_choose(4),
-                                    .window = peers_window()};
+                                    .window = peers_window(),
+                                    .first = peers_window()};
     struct branch *branch = arena_new(sizeof(*branch), "a branch");
 
     expectation->teed = true;
