@@ -57,7 +57,6 @@ MEMBERS = {
         "options": (uvarrow.adbc.Pool.session, "options")},
     "window": {
         "batches": (uvarrow.stream, "window"),
-        "refill": No("half of the window"),
         "bytes": (uvarrow.stream, "max_bytes")},
     "arrow_source": {
         "open": (uvarrow.stream, "source"),

@@ -19,13 +19,15 @@ int uva__sink_start(struct uva_stream *stream,
                     const struct uva__sink_kind *kind, const void *options,
                     struct uva_error *error)
 {
-    struct uva_window window = {0};
+    struct uva__window checked = {0};
+    struct uva_window window;
     int code = uva__stream_may_start(stream, error);
 
     if (code == 0)
-        code = uva__options_check_all(&kind->options, options, &window, error);
+        code = uva__options_check_all(&kind->options, options, &checked, error);
     if (code != 0)
         return code;
+    window = uva__window_given(&checked);
     if (kind->prepare != NULL)
         kind->prepare(stream, &window);
     code = uva__stream_make_sink(stream, &kind->ops, error);

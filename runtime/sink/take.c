@@ -17,9 +17,11 @@
 #include "arrow/fixed_width.h"
 #include "arrow/layout.h"
 #include "base/memory.h"
+#include "base/unreachable.h"
 #include "sink/consumer.h"
 #include "stream/intake.h"
 #include "stream/slots.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 struct take_options {
@@ -182,8 +184,11 @@ static void take_notify_soon(struct take *t)
 static int take_schema(struct uva__consumer *consumer)
 {
     struct take *t = take_of(consumer);
+    struct uva__window window;
 
-    uva__intake_init(&t->intake, &t->options.window);
+    if (uva__window_complete(&t->options.window, &window) != 0)
+        UVA__UNREACHABLE("it was checked");
+    uva__intake_init(&t->intake, &window);
     t->known = true;
     t->mapped = consumer->stream->tail->maps != NULL;
     t->direct =

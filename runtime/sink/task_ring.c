@@ -74,10 +74,10 @@ static int64_t task_ring_refill_locked(struct uva__task_ring *r)
     const struct uva_window *window = &r->options.window;
     const int64_t left = (int64_t)(r->loop.requested - r->locked.taken.tasks);
 
-    if (left > window->refill)
+    if (left > window->batches / 2)
         return 0;
     r->loop.requested += (uint64_t)(window->batches - left);
-    r->locked.refill_at = r->loop.requested - (uint64_t)window->refill;
+    r->locked.refill_at = r->loop.requested - (uint64_t)(window->batches / 2);
     return window->batches - left;
 }
 
@@ -511,7 +511,7 @@ static int task_ring_init(struct uva_stream *stream, struct uva_error *error)
     uva__inlet_init(&r->inlet, &inlet_ops, stream->tail);
     r->stream = stream;
     r->loop.requested = (uint64_t)window->batches;
-    r->locked.refill_at = (uint64_t)(window->batches - window->refill);
+    r->locked.refill_at = (uint64_t)(window->batches - window->batches / 2);
     r->device_type = stream->tail->abi.device_type;
     return r->ring != NULL
                ? 0

@@ -632,8 +632,7 @@ void uva__foreign_stop(struct uva__foreign *f, int64_t taken,
 void uva__foreign_init(struct uva__foreign *f)
 {
     f->pending_tasks.source = &f->source;
-    uva__consumer_state_init(&f->locked.state, f->options.window.batches,
-                             f->options.window.refill);
+    uva__consumer_state_init(&f->locked.state, f->options.window.batches, 0);
     f->requester.run = requester_run;
     f->canceller.run = canceller_run;
     f->interrupter.run = interrupter_run;

@@ -215,7 +215,7 @@ static int async_init(struct uva__source *source,
 
     (void)error;
     f->options = *(const struct uva_async_source *)setup->options;
-    f->options.window = setup->window;
+    f->options.window = uva__window_given(&setup->window);
     source->extraction =
         f->options.on_loop ? UVA__EXTRACTION_MAKES : UVA__EXTRACTION_EXPENSIVE;
     if (f->options.device_type != 0)

@@ -12,11 +12,12 @@
 #define UVA_SOURCE_PUSH_QUEUE_H
 
 #include "source/inbox.h"
+#include "stream/window.h"
 
 struct uva__push_queue {
-    struct uva__rt *rt;       /* borrows: the pusher holds a reference */
-    struct uva_window window; /* with its defaults filled in */
-    struct uva__inbox inbox;  /* filled under the lock */
+    struct uva__rt *rt;        /* borrows: the pusher holds a reference */
+    struct uva__window window; /* with its defaults filled in */
+    struct uva__inbox inbox;   /* filled under the lock */
     bool
         room_due; /* the loop thread's: room has to be reported, by a wake-up */
     struct uva__futex admitted; /* raised for all pushes that wait */

@@ -83,7 +83,7 @@ struct uva__reader {
     struct uva__source source; /* first; its schema is the worker's until
                                   DESCRIBED */
     const struct uva__reader_ops *ops; /* static */
-    struct uva_window window;          /* with its defaults filled in */
+    struct uva__window window;         /* with its defaults filled in */
     bool on_loop;                      /* the loop thread is its worker */
     bool can_interrupt;                /* ops->interrupt has an effect */
     bool is_timed;                     /* its calls are measured */

@@ -99,7 +99,8 @@ int uva_stream_filter(struct uva_stream *stream,
     struct uva_transform made = {.batch = filter_batch,
                                  .free_ctx = filter_free};
     struct filter state = {.bits = NULL};
-    const int code = uva__options_accept(&kind, stream, options, &made.window);
+    struct uva__window window;
+    const int code = uva__options_accept(&kind, stream, options, &window);
 
     if (code != 0)
         return code;
@@ -107,5 +108,6 @@ int uva_stream_filter(struct uva_stream *stream,
     state.allocator = &stream->rt->allocator;
     made.ctx = &state;
     made.on_loop = options->on_loop;
+    made.window = options->window;
     return uva__transform_add(stream, &transform, &made);
 }

@@ -242,7 +242,7 @@ static void map_async_stop(struct uva__source *source)
 /* More batches are requested when half of the window is left, so the default is
  * at least twice as many as may be under way. */
 static void map_async_widen(const struct uva_async_map *options,
-                            struct uva_window *window)
+                            struct uva__window *window)
 {
     struct uva_window wider = options->window;
 

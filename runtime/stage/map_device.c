@@ -258,7 +258,7 @@ int uva_stream_map_device(struct uva_stream *stream,
         UVA__OPTIONS(uva_device_map), UVA__OPTIONS_CTX(uva_device_map),
         UVA__OPTIONS_WINDOW(uva_device_map),
         UVA__OPTIONS_NEED(uva_device_map, batch)};
-    struct uva_window window;
+    struct uva__window window;
     struct map_device *m = NULL;
     int code = uva__options_accept(&kind, stream, options, &window);
 

@@ -460,14 +460,14 @@ struct setup {
     struct uva_stream *const *others; /* takes their references ... */
     size_t count;
     bool *taken; /* ... and notes that here */
-    struct uva_window window;
+    struct uva__window window;
     size_t at_once;
     bool keep_going;
     struct uva__cast_target *target; /* borrows; NULL: no cast */
 };
 
 static void input_init(struct input *input, struct merge *m,
-                       const struct uva_window *window,
+                       const struct uva__window *window,
                        struct uva__producer *above, struct uva_stream *stream)
 {
     uva__inlet_init(&input->inlet, &inlet_ops, above);
@@ -612,7 +612,7 @@ static int merge_add(struct uva_stream *stream, const struct setup *given,
  * would be too much, and batches that wait in long queues leave the processor's
  * caches. */
 static void merge_divide_window(const struct uva_window *given, size_t streams,
-                                struct uva_window *out)
+                                struct uva__window *out)
 {
     struct uva_window share = *given;
 
@@ -685,7 +685,7 @@ int uva_stream_concat(struct uva_stream *stream,
 {
     struct setup setup = {
         .name = "concat", .ordered = true, .others = others, .count = count};
-    struct uva_window window;
+    struct uva__window window;
     int code = uva__options_accept(&merge_kind, stream, options, &window);
 
     options = uva__options_or_zeroes(options);

@@ -464,7 +464,8 @@ int uva_stream_rebatch(struct uva_stream *stream,
     struct uva_transform made = {.batch = rebatch_batch,
                                  .finish = rebatch_finish,
                                  .free_ctx = rebatch_free};
-    const int code = uva__options_accept(&kind, stream, options, &made.window);
+    struct uva__window window;
+    const int code = uva__options_accept(&kind, stream, options, &window);
     struct rebatch r;
 
     if (code != 0)
@@ -478,6 +479,7 @@ int uva_stream_rebatch(struct uva_stream *stream,
                          .bytes_max = options->bytes,
                          .timed = options->wait_ms > 0};
     made.ctx = &r;
+    made.window = options->window;
     return uva__transform_add(
         stream,
         &(struct uva__transform_kind){.name = "rebatch",

@@ -277,9 +277,9 @@ struct setup {
 static struct uva__source *stage_wrap(struct uva__producer *above,
                                       const void *given)
 {
-    static const struct uva_window follows = {.batches = INT32_MAX,
-                                              .bytes = INT64_MAX,
-                                              .refill = UVA__WINDOW_FOLLOWS};
+    static const struct uva__window follows = {.batches = INT32_MAX,
+                                               .bytes = INT64_MAX,
+                                               .refill = UVA__WINDOW_FOLLOWS};
     const struct setup *setup = given;
     const struct uva__stage_kind *kind = setup->kind;
     struct uva__source *source = uva__source_new(
@@ -375,7 +375,7 @@ int uva__stage_make(const struct uva__stage_kind *kind,
 }
 
 int uva__stage_make_cheap(struct uva_stream *stream,
-                          const struct uva_window *window)
+                          const struct uva__window *window)
 {
     const struct uva_window none = {0};
     struct uva__stage_setup setup = {.stream = stream,

@@ -17,7 +17,7 @@ struct uva__stage;
 struct uva__stage_setup {
     struct uva_stream *stream;    /* that it is added to */
     const void *options;          /* checked; never NULL */
-    struct uva_window window;     /* complete, if the options have one */
+    struct uva__window window;    /* complete, if the options have one */
     struct uva__devices *devices; /* borrows; if it needs them */
     int needs;   /* bits UVA__STAGE_..., beside those of its kind */
     size_t more; /* bytes of its object beyond its size */
@@ -94,7 +94,7 @@ UVA_MUST_CHECK int uva__stage_make(const struct uva__stage_kind *kind,
  * complete: see stream/window.h; NULL: it follows the requests. Returns the
  * first error of the stream so far, or 0. Thread: builder. */
 UVA_MUST_CHECK int uva__stage_make_cheap(struct uva_stream *stream,
-                                         const struct uva_window *window);
+                                         const struct uva__window *window);
 
 /* Returns the stage that a source is part of. */
 struct uva__stage *uva__stage_of(struct uva__source *source);

@@ -580,7 +580,7 @@ static void tee_free(struct uva__wakeup *wakeup)
 /* Makes a branch that belongs to no tee so far; NULL without memory. */
 static struct branch *branch_new(const struct uva__source *like,
                                  enum uva_slow slow,
-                                 const struct uva_window *window)
+                                 const struct uva__window *window)
 {
     struct branch *b = uva__memory_new(&like->rt->allocator, sizeof(*b));
 
@@ -658,14 +658,14 @@ static struct tee *tee_of(const struct uva_stream *stream)
 /* The arguments of a new branch, and the window of the first one. */
 struct setup {
     enum uva_slow slow;
-    struct uva_window window, first;
+    struct uva__window window, first;
 };
 
 /* The larger of two windows, for what serves both. */
-static struct uva_window window_larger(const struct uva_window *a,
-                                       const struct uva_window *b)
+static struct uva__window window_larger(const struct uva__window *a,
+                                        const struct uva__window *b)
 {
-    struct uva_window larger = a->batches > b->batches ? *a : *b;
+    struct uva__window larger = a->batches > b->batches ? *a : *b;
 
     larger.bytes = a->bytes > b->bytes ? a->bytes : b->bytes;
     return larger;
@@ -681,7 +681,7 @@ static int tee_check(struct uva_stream *stream, const struct uva_tee *options,
     static const struct uva__options_kind first = {
         .name = "uva_tee.first", .window = offsetof(struct uva_tee, first)};
     struct uva_error error;
-    struct uva_window larger;
+    struct uva__window larger;
     int code = uva__options_accept(&kind, stream, options, &setup->window);
 
     if (code != 0)

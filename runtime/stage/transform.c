@@ -151,7 +151,7 @@ static struct uva__list *run_slots(struct transform *t)
 
 static bool has_room(const struct transform *t, const struct progress *progress)
 {
-    const struct uva_window *window = &t->stage.in.window;
+    const struct uva__window *window = &t->stage.in.window;
 
     return progress->results.count < window->batches &&
            progress->results.bytes < window->bytes;
@@ -780,13 +780,11 @@ int uva__transform_add(struct uva_stream *stream,
     struct uva__stage_setup setup = {
         .stream = stream,
         .options = &given.options,
-        .window = options->window,
         .needs = options->on_loop ? UVA__STAGE_CHEAP : UVA__STAGE_WORKERS,
         .more = kind->state_size};
 
     assert(kind->flush == NULL || !options->on_loop);
-    if (setup.window.batches == 0 &&
-        uva__window_follow(&options->window, &setup.window) != 0)
+    if (uva__window_follow(&options->window, &setup.window) != 0)
         UVA__UNREACHABLE("the default window is valid");
     return uva__stage_make(&transform_kind, &setup);
 }
@@ -795,14 +793,9 @@ int uva_stream_transform(struct uva_stream *stream,
                          const struct uva_transform *options)
 {
     static const struct uva__transform_kind kind = {.name = "transform"};
-    struct uva_window window;
-    struct uva_transform made;
+    struct uva__window window;
     const int code =
         uva__options_accept(&transform_kind.options, stream, options, &window);
 
-    if (code != 0)
-        return code;
-    made = *options;
-    made.window = window;
-    return uva__transform_add(stream, &kind, &made);
+    return code == 0 ? uva__transform_add(stream, &kind, options) : code;
 }

@@ -46,9 +46,9 @@ struct uva__transform_kind {
     struct uva__transform_rows (*rows)(const void *ctx);
 };
 
-/* Adds a transform to a stream that takes stages; the options are checked, and
- * their window is complete, or all zeroes: then it requests what is requested
- * of it. Copies `kind`, and the state that the ctx points to. Takes the ctx,
+/* Adds a transform to a stream that takes stages; the options are checked.
+ * Without a number of batches in their window it requests what is requested of
+ * it. Copies `kind`, and the state that the ctx points to. Takes the ctx,
  * for `free_ctx`, also on failure. Returns as uva_stream_transform().
  * Thread: builder. */
 int uva__transform_add(struct uva_stream *stream,

@@ -3,7 +3,7 @@
 #include "stream/intake.h"
 
 void uva__intake_init(struct uva__intake *intake,
-                      const struct uva_window *window)
+                      const struct uva__window *window)
 {
     *intake = (struct uva__intake){.window = *window, .largest = -1};
 }

@@ -20,22 +20,22 @@
 #include "stream/window.h"
 
 struct uva__intake {
-    struct uva_window window; /* with its defaults filled in */
-    int64_t requested;        /* batches requested that have not come */
-    int64_t held;             /* batches that have come and have not left */
-    int64_t begun;            /* held batches that are being worked at */
-    int64_t done;             /* held batches of which the size is final */
-    int64_t bytes;            /* in the batches that are done */
-    int64_t undone_bytes;     /* in the held batches that are not done, as far
-                                 as known */
-    int64_t largest;          /* size of the largest batch so far; -1: no size
-                                 is known */
-    bool started;             /* a batch has been requested here */
+    struct uva__window window; /* with its defaults filled in */
+    int64_t requested;         /* batches requested that have not come */
+    int64_t held;              /* batches that have come and have not left */
+    int64_t begun;             /* held batches that are being worked at */
+    int64_t done;              /* held batches of which the size is final */
+    int64_t bytes;             /* in the batches that are done */
+    int64_t undone_bytes;      /* in the held batches that are not done, as far
+                                  as known */
+    int64_t largest;           /* size of the largest batch so far; -1: no size
+                                  is known */
+    bool started;              /* a batch has been requested here */
 };
 
 /* Begins with a window that is complete. */
 void uva__intake_init(struct uva__intake *intake,
-                      const struct uva_window *window);
+                      const struct uva__window *window);
 
 /* Returns how many of `room` more batches fit by their size beside `unknown`
  * batches of unknown size. Until a size is known, as many as bring the number

@@ -79,7 +79,7 @@ static int numbers_check(const struct uva__options_kind *kind,
 }
 
 static int window_complete(const struct uva__options_kind *kind,
-                           const void *options, struct uva_window *window,
+                           const void *options, struct uva__window *window,
                            struct uva_error *error)
 {
     const struct uva_window *given;
@@ -106,7 +106,7 @@ static bool has_needed(const struct uva__options_kind *kind,
 }
 
 int uva__options_check_all(const struct uva__options_kind *kind,
-                           const void *options, struct uva_window *window,
+                           const void *options, struct uva__window *window,
                            struct uva_error *error)
 {
     int code;
@@ -142,7 +142,7 @@ void uva__options_free_ctx(const struct uva__options_kind *kind,
 
 int uva__options_accept(const struct uva__options_kind *kind,
                         struct uva_stream *stream, const void *options,
-                        struct uva_window *window)
+                        struct uva__window *window)
 {
     const bool clear = uva__options_are_clear(kind, options);
     struct uva_error error;

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "stream/window.h"
 #include "uvarrow/base.h"
 #include "uvarrow/stream.h"
 
@@ -66,7 +67,7 @@ bool uva__options_are_clear(const struct uva__options_kind *kind,
  * 0; EINVAL with `error`. */
 UVA_MUST_CHECK int uva__options_check_all(const struct uva__options_kind *kind,
                                           const void *options,
-                                          struct uva_window *window,
+                                          struct uva__window *window,
                                           struct uva_error *error);
 
 /* Frees the ctx; no effect on NULL. */
@@ -79,6 +80,6 @@ void uva__options_free_ctx(const struct uva__options_kind *kind,
 UVA_MUST_CHECK int uva__options_accept(const struct uva__options_kind *kind,
                                        struct uva_stream *stream,
                                        const void *options,
-                                       struct uva_window *window);
+                                       struct uva__window *window);
 
 #endif

@@ -23,11 +23,11 @@ struct uva__source *uva__source_new(const struct uva__source_ops *ops,
 /* The arguments of a new source. */
 struct uva__source_setup {
     struct uva__rt *rt;
-    const void *options;      /* checked; never NULL */
-    void *given;              /* of the call that makes the stream */
-    struct uva_window window; /* complete, if the options have one */
-    int needs;                /* bits, beside those of its kind */
-    size_t more;              /* bytes of its object beyond its size */
+    const void *options;       /* checked; never NULL */
+    void *given;               /* of the call that makes the stream */
+    struct uva__window window; /* complete, if the options have one */
+    int needs;                 /* bits, beside those of its kind */
+    size_t more;               /* bytes of its object beyond its size */
 };
 
 /* What a source needs, besides memory. */

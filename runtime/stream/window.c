@@ -7,24 +7,19 @@
 
 enum { DEFAULT_BATCHES = 64, DEFAULT_BYTES = 32 << 20, MAX_BATCHES = 1 << 20 };
 
-int uva__window_complete(const struct uva_window *given, struct uva_window *out)
+int uva__window_complete(const struct uva_window *given,
+                         struct uva__window *out)
 {
-    struct uva_window whole = *given;
-
-    if (whole.batches < 0 || whole.batches > MAX_BATCHES || whole.refill < 0 ||
-        whole.bytes < 0 || !uva__memory_is_clear(given->reserved, 2))
+    if (given->batches < 0 || given->batches > MAX_BATCHES ||
+        given->bytes < 0 || !uva__memory_is_clear(given->reserved, 2))
         return EINVAL;
-    if (whole.batches == 0)
-        whole.batches = DEFAULT_BATCHES;
-    if (whole.bytes == 0)
-        whole.bytes = DEFAULT_BYTES;
-    if (whole.refill == 0 || whole.refill >= whole.batches)
-        whole.refill = whole.batches / 2;
-    *out = whole;
+    out->batches = given->batches == 0 ? DEFAULT_BATCHES : given->batches;
+    out->bytes = given->bytes == 0 ? DEFAULT_BYTES : given->bytes;
+    out->refill = out->batches / 2;
     return 0;
 }
 
-int uva__window_follow(const struct uva_window *given, struct uva_window *out)
+int uva__window_follow(const struct uva_window *given, struct uva__window *out)
 {
     const int code = uva__window_complete(given, out);
 
@@ -33,14 +28,21 @@ int uva__window_follow(const struct uva_window *given, struct uva_window *out)
     return code;
 }
 
-int64_t uva__window_allowed(const struct uva_window *window, int64_t demand)
+struct uva_window uva__window_given(const struct uva__window *window)
+{
+    return (struct uva_window){
+        .batches = window->refill == UVA__WINDOW_FOLLOWS ? 0 : window->batches,
+        .bytes = window->bytes};
+}
+
+int64_t uva__window_allowed(const struct uva__window *window, int64_t demand)
 {
     if (window->refill == UVA__WINDOW_FOLLOWS)
         return demand < window->batches ? demand : window->batches;
     return demand == 0 ? window->batches - 1 : window->batches;
 }
 
-int64_t uva__window_room(const struct uva_window *window, int64_t demand,
+int64_t uva__window_room(const struct uva__window *window, int64_t demand,
                          int64_t used)
 {
     const int64_t allowed = uva__window_allowed(window, demand);
@@ -52,7 +54,7 @@ int64_t uva__window_room(const struct uva_window *window, int64_t demand,
     return allowed - used;
 }
 
-int64_t uva__window_fit(const struct uva_window *window, int64_t room,
+int64_t uva__window_fit(const struct uva__window *window, int64_t room,
                         int64_t bytes, int64_t asked, int64_t largest)
 {
     int64_t fits, all;

@@ -137,11 +137,8 @@ static void scenario_build(struct scenario *s, struct fuzz_input *in)
     s->peer.start_code = way % 16 == 15 ? EACCES : 0;
     source = script_producer_source(&s->peer);
     source.window.batches = s->peer.window = 1 + fuzz_below(in, 4);
-    source.window.refill = fuzz_below(in, 3);
     source.on_loop = way & 16;
     s->peer.tasks_outlive = !source.on_loop;
-    if (source.window.refill >= source.window.batches)
-        source.window.refill = 0;
     fixture_fail(&s->fixture, way >= 224 ? fuzz_byte(in) : 0);
     s->stream = uva_stream_from_async(s->fixture.runtime, &source);
     if (way & 32)

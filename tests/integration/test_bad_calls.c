@@ -166,8 +166,9 @@ END_TEST
 
 static struct uva_window bad_window(int i)
 {
-    return (struct uva_window){.batches = i == 0 ? -1 : 0,
-                               .refill = i == 1 ? -1 : 0,
+    static const int32_t batches[] = {-1, (1 << 20) + 1, 0, 0};
+
+    return (struct uva_window){.batches = batches[i],
                                .bytes = i == 2 ? -1 : 0,
                                .reserved = {NULL, i == 3 ? &frees : NULL}};
 }

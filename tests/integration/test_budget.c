@@ -105,7 +105,7 @@ END_TEST
 START_TEST(a_window_that_is_not_valid_is_not_written)
 {
     const struct uva_window bad = {.batches = -1};
-    struct uva_window out = {.batches = 7};
+    struct uva__window out = {.batches = 7};
 
     fixture_open(&f, 0);
     ck_assert_int_eq(uva__window_complete(&bad, &out), EINVAL);

@@ -30,12 +30,9 @@ static const struct {
     {{0}, 64, 32},
     {{.batches = 1}, 1, 0},
     {{.batches = 8}, 8, 4},
-    {{.batches = 8, .refill = 2}, 8, 2},
-    {{.batches = 8, .refill = 8}, 8, 4},
     {{.batches = 1 << 20, .bytes = 5}, 1 << 20, 1 << 19},
     {{.batches = -1}, 0, 0},
     {{.batches = (1 << 20) + 1}, 0, 0},
-    {{.refill = -1}, 0, 0},
     {{.bytes = -1}, 0, 0},
     {{.reserved = {&f}}, 0, 0},
     {{.reserved = {NULL, &f}}, 0, 0},
@@ -43,7 +40,7 @@ static const struct {
 
 START_TEST(a_window_is_completed_or_refused)
 {
-    struct uva_window out;
+    struct uva__window out;
     const int64_t batches = WINDOWS[_i].batches;
 
     ck_assert_int_eq(uva__window_complete(&WINDOWS[_i].given, &out),

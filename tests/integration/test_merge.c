@@ -859,8 +859,7 @@ END_TEST
 START_TEST(a_window_is_filled_by_bytes_too)
 {
     streams[0] = stream_of_equal(30, 20);
-    options.window =
-        (struct uva_window){.batches = 4, .refill = 3, .bytes = 40};
+    options.window = (struct uva_window){.batches = 4, .bytes = 40};
     (void)uva_stream_transform(streams[0],
                                &(struct uva_transform){.batch = count_batch,
                                                        .on_loop = true,

@@ -462,12 +462,13 @@ static struct uva__push_queue queue;
  */
 static void queue_open_idle(int32_t batches, int32_t refill)
 {
-    const struct uva_window window = {.batches = batches, .refill = refill};
+    const struct uva_window window = {.batches = batches};
 
     push_open(&p, 0, 0);
     memset(&queue, 0, sizeof(queue));
     queue.rt = uva__loop_rt(p.loop.runtime);
     ck_assert_int_eq(uva__window_complete(&window, &queue.window), 0);
+    queue.window.refill = refill;
 }
 
 static void queue_open(int32_t batches, int32_t refill)

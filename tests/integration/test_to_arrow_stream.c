@@ -317,24 +317,23 @@ START_TEST(the_source_is_asked_for_no_more_than_the_window)
 }
 END_TEST
 
-/* With 10 batches in the window and a refill at 3, seven are read before the
- * next request. */
+/* With 10 batches in the window five are read before the next request. */
 START_TEST(more_is_requested_when_few_are_left)
 {
-    const struct uva_window window = {.batches = 10, .refill = 3};
+    const struct uva_window window = {.batches = 10};
 
     blocking_open(&b, NULL, 1000);
     blocking_plain(&b);
     ck_assert_int_eq(
         uva_stream_to_arrow_stream(b.stream, &window, &b.out, NULL), 0);
     blocking_await(&b.fake.given, 10);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(blocking_read(&b.out, i, 1, NULL), 1);
-        ck_assert_int_eq(blocking_task_ring(&b.out)->reader.refill_at, 7);
+        ck_assert_int_eq(blocking_task_ring(&b.out)->reader.refill_at, 5);
         ck_assert_int_eq(atomic_load(&b.fake.given), 10);
     }
-    ck_assert_int_eq(blocking_read(&b.out, 6, 1, NULL), 1);
-    blocking_await(&b.fake.given, 17);
+    ck_assert_int_eq(blocking_read(&b.out, 4, 1, NULL), 1);
+    blocking_await(&b.fake.given, 15);
 }
 END_TEST
 
@@ -523,8 +522,6 @@ START_TEST(a_start_that_fails_gives_a_released_stream)
     ck_assert_int_eq(start(NULL, NULL, &error), EINVAL);
     ck_assert_int_eq(
         start(b.stream, &(struct uva_window){.batches = -1}, &error), EINVAL);
-    ck_assert_int_eq(
-        start(b.stream, &(struct uva_window){.refill = -1}, &error), EINVAL);
     ck_assert_int_eq(start(b.stream, &(struct uva_window){.bytes = -1}, &error),
                      EINVAL);
     ck_assert_int_eq(uva_stream_to_device_stream(b.stream, NULL, NULL, &error),

@@ -567,7 +567,7 @@ static void first(void *arg)
 static void prepare(void)
 {
     static const struct uva__ordered_waits_ops ops = {batch_begin, batch_over};
-    const struct uva_window window = {
+    const struct uva__window window = {
         .batches = BATCHES, .refill = BATCHES - 1, .bytes = 1 << 20};
     struct uva__stage *stage = &world.waits.flight.stage;
 

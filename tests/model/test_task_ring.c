@@ -443,8 +443,7 @@ static void reader_run(void *arg)
 static void first(void *arg)
 {
     const struct uva_window window = {.batches = cases[now].batches,
-                                      .bytes = cases[now].bytes,
-                                      .refill = cases[now].batches / 2};
+                                      .bytes = cases[now].bytes};
     struct uva__task_ring *o;
 
     (void)arg;

@@ -106,8 +106,6 @@ struct uva_window peers_window(void)
     if (peers_chance(1, 5))
         return window;
     window.batches = 1 + (int32_t)sim_choose(4);
-    if (peers_chance(1, 3))
-        window.refill = (int32_t)sim_choose((uint64_t)window.batches);
     if (peers_chance(1, 4))
         window.bytes = 1 + (int64_t)sim_choose(600);
     return window;

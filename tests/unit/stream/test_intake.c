@@ -10,7 +10,7 @@ static struct uva__intake in;
 static void set_up(void)
 {
     uva__intake_init(
-        &in, &(struct uva_window){.batches = 8, .bytes = 1000, .refill = 4});
+        &in, &(struct uva__window){.batches = 8, .bytes = 1000, .refill = 4});
 }
 
 static void come(int64_t bytes)
