@@ -2,6 +2,7 @@
 /* Merges 2 streams, and 1,000: the time for a batch, and how equal the shares
  * of the streams are. `window` is the number of streams. The time of the first
  * tenth, in which the streams open, does not count. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "host.h"
@@ -14,10 +15,11 @@ struct feed {
 };
 
 struct merged {
-    struct host host;   /* first: host_on_done() casts to it */
+    struct host host;
     struct feed *feeds; /* owns: one for each stream */
     int64_t *taken;     /* owns: batches of each */
-    int64_t seen, warm; /* batches; of these, before the time is taken */
+    int64_t seen, last; /* batches, so far and in all */
+    int64_t warm;       /* batches before the time is taken */
     double begun_ns;
 };
 
@@ -50,13 +52,22 @@ static int merged_on_batch(void *ctx, struct uva_batch *batch)
     merged->taken[batch->data.array.length - 1]++;
     if (++merged->seen == merged->warm)
         merged->begun_ns = bench_now_ns(merged->host.how);
-    return 0;
+    return merged->seen == merged->last ? ECANCELED : 0;
 }
 
-static void merged_start(struct merged *merged, int64_t count, int64_t batches)
+static void merged_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct merged *merged = ctx;
+
+    bench_check(outcome->end == UVA_END_CANCELLED, outcome->error.message);
+    merged->host.open--;
+    merged->host.ended_ns = bench_now_ns(merged->host.how);
+}
+
+static void merged_start(struct merged *merged, int64_t count)
 {
     const struct uva_consumer consumer = {
-        .on_batch = merged_on_batch, .on_done = host_on_done, .ctx = merged};
+        .on_batch = merged_on_batch, .on_done = merged_on_done, .ctx = merged};
     struct uva_stream **streams = calloc((size_t)count, sizeof(*streams));
 
     bench_check(streams != NULL, "memory");
@@ -65,7 +76,6 @@ static void merged_start(struct merged *merged, int64_t count, int64_t batches)
     bench_check(
         uva_stream_merge(streams[0], streams + 1, (size_t)count - 1, NULL) == 0,
         "merge");
-    (void)uva_stream_limit(streams[0], batches);
     merged->host.open = 1;
     bench_check(uva_stream_for_each(streams[0], &consumer, NULL) == 0,
                 "for_each");
@@ -82,12 +92,13 @@ static double run_merge(const struct bench_case *self,
     struct merged merged = {
         .feeds = calloc((size_t)count, sizeof(*merged.feeds)),
         .taken = calloc((size_t)count, sizeof(*merged.taken)),
+        .last = batches,
         .warm = batches / 10};
     double took;
 
     bench_check(merged.feeds != NULL && merged.taken != NULL, "memory");
     host_open(&merged.host, how, 0);
-    merged_start(&merged, count, batches);
+    merged_start(&merged, count);
     took = host_run(&merged.host) - merged.begun_ns;
     host_close(&merged.host);
     bench_check(merged.seen == batches, "number of batches");

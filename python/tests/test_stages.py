@@ -123,7 +123,7 @@ def test_limit(run):
     assert collect(run, lambda: uvarrow.stream(numbers()).limit(
         25)).num_rows == 25
     assert collect(run, lambda: uvarrow.stream(numbers()).limit(
-        batches=3)).num_rows == 30
+        rows=0)).num_rows == 0
 
     async def main():
         rows = uvarrow.stream(numbers())

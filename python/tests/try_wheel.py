@@ -68,7 +68,7 @@ class Rows:
 
 async def main():
     kept = [Rows(i) for i in range(100)]
-    async with uvarrow.stream(kept).limit(batches=90) as rows:
+    async with uvarrow.stream(kept).limit(sum(range(90))) as rows:
         assert [len(batch) async for batch in rows] == list(range(90))
         await rows.aclose(seconds=None)
     chunks = [bytes(chunk) async for chunk in

@@ -5,6 +5,7 @@
 
 #include "arrow/slice.h"
 #include "base/memory.h"
+#include "stage/limit.h"
 #include "stage/transform.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
@@ -62,7 +63,7 @@ int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows)
                                 "limit_rows: %lld rows make no sense",
                                 (long long)rows);
     if (rows == 0)
-        return uva_stream_limit(stream, 0);
+        return uva__stream_limit(stream, 0);
     return uva__transform_add(
         stream, &kind,
         &(struct uva_transform){

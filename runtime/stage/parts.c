@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages that are no hop, but parts of the producer above: uva_stream_map(), a
  * function that is part of the extraction; uva_stream_without_offsets(), a map
- * that copies columns with an offset; uva_stream_limit(), a count of batches;
+ * that copies columns with an offset; uva__stream_limit(), a count of batches;
  * uva_stream_inspect(), a function for each step; uva_stream_timeout(), limits
  * of time. */
 #include <errno.h>
 
 #include "arrow/flat.h"
 #include "observe/observe.h"
+#include "stage/limit.h"
 #include "stream/deadlines.h"
 #include "stream/maps.h"
 #include "stream/options.h"
@@ -52,7 +53,7 @@ int uva_stream_without_offsets(struct uva_stream *stream)
     return uva_stream_map(stream, &map);
 }
 
-int uva_stream_limit(struct uva_stream *stream, int64_t batches)
+int uva__stream_limit(struct uva_stream *stream, int64_t batches)
 {
     int code = uva__stream_building(stream);
     int64_t *limit;

@@ -6,6 +6,7 @@
 
 #include "fuzz/fixture.h"
 #include "fuzz/script.h"
+#include "stage/limit.h"
 #include "support/native.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -155,7 +156,7 @@ static void scenario_build(struct scenario *s, struct fuzz_input *in)
     if (way & 2)
         (void)uva_stream_parallel(s->stream, &parallel);
     if (way & 4)
-        (void)uva_stream_limit(s->stream, way / 64);
+        (void)uva__stream_limit(s->stream, way / 64);
 }
 
 static void scenario_start(struct scenario *s, struct fuzz_input *in)

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz_input.h"
+#include "stage/limit.h"
 #include "support/fake_source.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/uvarrow.h"
@@ -306,7 +307,7 @@ static void owner_start(struct fuzz_input *in)
         FUZZ_RULE(uva_stream_parallel(
                       owner.stream, &(struct uva_parallel){.workers = 2}) == 0);
     if ((kind & 8) != 0)
-        FUZZ_RULE(uva_stream_limit(owner.stream, TASKS / 2) == 0);
+        FUZZ_RULE(uva__stream_limit(owner.stream, TASKS / 2) == 0);
     FUZZ_RULE(uva_stream_drive(owner.stream, &taker.handler, &drive, NULL) ==
               0);
     if (fuzz_below(in, 4) == 0)

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "support/recording_consumer.h"
@@ -139,7 +140,7 @@ START_TEST(a_limit_releases_the_rest)
 {
     struct uva_stream *stream = make(4);
 
-    ck_assert_int_eq(uva_stream_limit(stream, 3), 0);
+    ck_assert_int_eq(uva__stream_limit(stream, 3), 0);
     recording_start(&consumer, stream);
     uva_stream_release(stream);
     recording_await_done(&consumer, &loop);

@@ -6,6 +6,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/recording_handler.h"
@@ -447,10 +448,10 @@ START_TEST(a_stage_on_a_failed_stream_does_nothing_but_say_why)
     struct uva_stream *stream = fixture_blocking(&f);
     const struct uva_map map = counted_map();
 
-    ck_assert_int_eq(uva_stream_limit(stream, -1), EINVAL);
+    ck_assert_int_eq(uva__stream_limit(stream, -1), EINVAL);
     ck_assert_int_eq(uva_stream_map(stream, &map), EINVAL);
     ck_assert_int_eq(atomic_load(&fake->freed), 1);
-    ck_assert_int_eq(uva_stream_limit(stream, 1), EINVAL);
+    ck_assert_int_eq(uva__stream_limit(stream, 1), EINVAL);
     ck_assert_int_eq(uva_stream_parallel(stream, NULL), EINVAL);
     ck_assert_int_eq(uva_stream_set_name(stream, "late"), EINVAL);
     refused(stream, EINVAL, "limit: -1");
@@ -492,13 +493,13 @@ START_TEST(a_stage_after_the_start_is_refused)
     recording_consume(got, uva_stream_acquire(stream));
     ck_assert_int_eq(uva_stream_map(stream, &map), EBUSY);
     ck_assert_int_eq(atomic_load(&fake->freed), 1);
-    ck_assert_int_eq(uva_stream_limit(stream, 1), EBUSY);
+    ck_assert_int_eq(uva__stream_limit(stream, 1), EBUSY);
     ck_assert_int_eq(uva_stream_parallel(stream, NULL), EBUSY);
     ck_assert_int_eq(uva_stream_set_name(stream, "late"), EBUSY);
     fixture_await(&f);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(got->batches, BATCHES);
-    ck_assert_int_eq(uva_stream_limit(stream, 1), EBUSY);
+    ck_assert_int_eq(uva__stream_limit(stream, 1), EBUSY);
     uva_stream_release(stream);
     frees = 2;
 }
@@ -647,7 +648,7 @@ START_TEST(without_a_stream_there_is_nothing_to_do)
     releases = 0;
     recording_handler_init(&handler, 1, 1);
     ck_assert_int_eq(uva_stream_map(NULL, &map), EINVAL);
-    ck_assert_int_eq(uva_stream_limit(NULL, 1), EINVAL);
+    ck_assert_int_eq(uva__stream_limit(NULL, 1), EINVAL);
     ck_assert_int_eq(uva_stream_parallel(NULL, NULL), EINVAL);
     ck_assert_int_eq(uva_stream_set_name(NULL, "none"), EINVAL);
     ck_assert_int_eq(uva_stream_for_each(NULL, &table, &error), EINVAL);

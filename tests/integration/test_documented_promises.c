@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "support/check_suite.h"
@@ -70,9 +71,9 @@ START_TEST(the_least_of_several_limits_counts)
 {
     struct uva_stream *stream = fixture_blocking(&f);
 
-    ck_assert_int_eq(uva_stream_limit(stream, 3), 0);
-    ck_assert_int_eq(uva_stream_limit(stream, 2), 0);
-    ck_assert_int_eq(uva_stream_limit(stream, 4), 0);
+    ck_assert_int_eq(uva__stream_limit(stream, 3), 0);
+    ck_assert_int_eq(uva__stream_limit(stream, 2), 0);
+    ck_assert_int_eq(uva__stream_limit(stream, 4), 0);
     fixture_consume(&f, stream);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(f.got.outcome.batches, 2);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/forked_child.h"
@@ -302,7 +303,7 @@ static void add_stages(void)
     const struct uva_map map = {.batch = map_never};
 
     expect(uva_stream_map(built, &map) == EPERM, "map");
-    expect(uva_stream_limit(built, 1) == EPERM, "limit");
+    expect(uva__stream_limit(built, 1) == EPERM, "limit");
     expect(uva_stream_set_name(built, "child") == EPERM, "set_name");
     expect(uva_stream_parallel(built, NULL) == EPERM, "parallel");
 }

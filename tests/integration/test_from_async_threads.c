@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "source/foreign.h"
+#include "stage/limit.h"
 #include "stream/stream_impl.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
@@ -428,7 +429,7 @@ START_TEST(R41_they_can_be_cancelled)
 
     own_open(&ours, 1 << 30, _i);
     stream = own_stream(&ours, _i);
-    ck_assert_int_eq(uva_stream_limit(stream, 77), 0);
+    ck_assert_int_eq(uva__stream_limit(stream, 77), 0);
     fixture_consume(&ours.f, stream);
     ck_assert_int_eq(ours.f.got.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(atomic_load(&ours.f.got.rows), 231);

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/forked_child.h"
@@ -484,7 +485,7 @@ END_TEST
 /* A stream that could not be built is open until it is released. */
 START_TEST(a_stream_that_failed_to_build_may_be_added)
 {
-    (void)uva_stream_limit(streams[0], -1);
+    (void)uva__stream_limit(streams[0], -1);
     add(1);
     ask();
     is_done(0);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "uvarrow/arrow.h"
@@ -214,7 +215,7 @@ START_TEST(a_limit_cancels_what_is_above_it)
     fixture_open(&f, 3);
     f.stream = fixture_on_loop(&f);
     inspect(f.stream, &first);
-    ck_assert_int_eq(uva_stream_limit(f.stream, 1), 0);
+    ck_assert_int_eq(uva__stream_limit(f.stream, 1), 0);
     inspect(f.stream, &second);
     ck_assert_int_eq(fixture_run(&f), 0);
     saw(&first, "S R1 B R1 C E125");
@@ -228,7 +229,7 @@ START_TEST(a_limit_that_is_not_reached_cancels_nothing)
     fixture_open(&f, 1);
     f.stream = fixture_on_loop(&f);
     inspect(f.stream, &first);
-    ck_assert_int_eq(uva_stream_limit(f.stream, 5), 0);
+    ck_assert_int_eq(uva__stream_limit(f.stream, 5), 0);
     ck_assert_int_eq(fixture_run(&f), 0);
     saw(&first, "S R1 B R1 E0");
     close_all();

@@ -9,6 +9,7 @@
 #include <semaphore.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/hosting_fixture.h"
@@ -370,7 +371,7 @@ static void add_retry(struct uva_stream *stream)
 
 static void add_limit(struct uva_stream *stream)
 {
-    (void)uva_stream_limit(stream, TASKS);
+    (void)uva__stream_limit(stream, TASKS);
 }
 
 static void add_ready(struct uva_stream *stream)

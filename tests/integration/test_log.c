@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "loop/loop.h"
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/hostile_fixture.h"
@@ -418,7 +419,7 @@ START_TEST(an_error_of_the_start_has_the_name)
 
     open_logged(UVA_LOG_WARN, 3);
     make_named("flights");
-    ck_assert_int_eq(uva_stream_limit(f.stream, -1), EINVAL);
+    ck_assert_int_eq(uva__stream_limit(f.stream, -1), EINVAL);
     ck_assert_int_eq(fixture_try(&f, &error), EINVAL);
     ck_assert_ptr_eq(strstr(error.message, "flights: "), error.message);
     ck_assert_int_eq(fixture_try(&f, NULL), EINVAL);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
@@ -918,7 +919,7 @@ START_TEST(a_limit_behind_the_stage_cancels)
 {
     struct uva_stream *stream = async_of(_i, 5);
 
-    (void)uva_stream_limit(stream, 1);
+    (void)uva__stream_limit(stream, 1);
     recording_consume(&consumer, stream);
     await_begun(5);
     give(0);

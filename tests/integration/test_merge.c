@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
@@ -267,7 +268,7 @@ START_TEST(turns_are_fair)
         others[i] = stream_of_equal(i, 64);
     ck_assert_int_eq(
         uva_stream_merge(others[0], others + 1, MANY - 1, &options), 0);
-    (void)uva_stream_limit(others[0], 40 * MANY);
+    (void)uva__stream_limit(others[0], 40 * MANY);
     consumer.quiet = true;
     consumer.on_batch = count_taken;
     recording_consume(&consumer, others[0]);
@@ -670,7 +671,7 @@ START_TEST(a_merged_stream_cannot_be_used)
     for (int i = 0; i < 2; i++) {
         if (_i == MERGE)
             loop_settle(&loop);
-        ck_assert_int_eq(uva_stream_limit(own, 1), EBUSY);
+        ck_assert_int_eq(uva__stream_limit(own, 1), EBUSY);
         ck_assert_int_eq(uva_stream_start_take(own, NULL, NULL, NULL, NULL),
                          EBUSY);
         ck_assert_int_eq(uva_stream_take(own, NULL, NULL), EINVAL);
@@ -904,10 +905,10 @@ START_TEST(others_are_checked)
 
     refuses(_i, NULL, EINVAL, "others[1] is NULL");
     other = stream_of(ONE);
-    (void)uva_stream_limit(other, -1);
+    (void)uva__stream_limit(other, -1);
     refuses(_i, other, EINVAL, "others[1]: limit");
     streams[0] = stream_of(ZERO);
-    (void)uva_stream_limit(streams[0], -1);
+    (void)uva__stream_limit(streams[0], -1);
     streams[1] = stream_of(ONE);
     ck_assert_int_eq(join(_i, 2), EINVAL);
     refused(EINVAL, "limit");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "loop/loop.h"
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 
@@ -305,9 +306,9 @@ START_TEST(stages_may_follow_each_other)
     set_up(200);
     uva_stream_parallel(f.stream, &(struct uva_parallel){.workers = 2});
     uva_stream_map(f.stream, &again);
-    uva_stream_limit(f.stream, 150);
+    uva__stream_limit(f.stream, 150);
     uva_stream_parallel(f.stream, &(struct uva_parallel){.workers = 1});
-    uva_stream_limit(f.stream, 120);
+    uva__stream_limit(f.stream, 120);
     fixture_run(&f);
     ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(f.got.taken, 120);

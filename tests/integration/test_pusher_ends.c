@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "stream/stream_impl.h"
 #include "support/check_suite.h"
 #include "support/plain_tree.h"
@@ -205,7 +206,7 @@ END_TEST
 START_TEST(a_limit_that_is_reached_is_told)
 {
     push_open(&p, 0, 0);
-    ck_assert_int_eq(uva_stream_limit(p.stream, 2), 0);
+    ck_assert_int_eq(uva__stream_limit(p.stream, 2), 0);
     push_start(&p);
     push_batches(&p, 1, 3);
     ck_closed("schema 1 2 complete gone");

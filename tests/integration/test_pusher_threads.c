@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "loop/loop.h"
 #include "source/push_queue.h"
+#include "stage/limit.h"
 #include "stream/slots.h"
 #include "stream/window.h"
 #include "support/check_suite.h"
@@ -193,7 +194,7 @@ START_TEST(a_stream_that_runs_keeps_the_loop_alive_for_its_writers)
     struct writer w = {.count = 100, .timeout_ms = UVA_FOREVER};
 
     push_open(&p, 2, 0);
-    ck_assert_int_eq(uva_stream_limit(p.stream, 100), 0);
+    ck_assert_int_eq(uva__stream_limit(p.stream, 100), 0);
     p.consumer.quiet = true;
     push_start(&p);
     uv_unref((uv_handle_t *)&p.loop.keep);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/plain_tree.h"
@@ -411,7 +412,7 @@ static struct uva_stream *not_built(const struct attempt *attempt)
 {
     struct uva_stream *made = plain(attempt);
 
-    (void)uva_stream_limit(made, -1);
+    (void)uva__stream_limit(made, -1);
     return made;
 }
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/asking.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
@@ -292,7 +293,7 @@ START_TEST(a_split_batch_need_not_be_passed_on_as_a_whole)
 
     ck_assert_int_eq(
         uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 3}), 0);
-    ck_assert_int_eq(uva_stream_limit(stream, limits[_i]), 0);
+    ck_assert_int_eq(uva__stream_limit(stream, limits[_i]), 0);
     play(stream, transcripts[_i]);
 }
 END_TEST

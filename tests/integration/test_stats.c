@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/plain_tree.h"
@@ -118,7 +119,7 @@ START_TEST(stages_are_listed_from_the_source_on)
     f.stream = fixture_blocking(&f);
     add_map(f.stream, true);
     add_map(f.stream, true);
-    (void)uva_stream_limit(f.stream, 100);
+    (void)uva__stream_limit(f.stream, 100);
     add_transform(f.stream, true);
     read_stats(f.stream);
     stages_are("arrow_stream>1 map>2 map>3 transform>-1");
@@ -716,7 +717,7 @@ START_TEST(a_failed_stream_has_no_stages)
     ck_assert_uint_eq(count, 0);
     uva_stream_release(nothing);
     f.stream = fixture_blocking(&f);
-    ck_assert_int_eq(uva_stream_limit(f.stream, -1), EINVAL);
+    ck_assert_int_eq(uva__stream_limit(f.stream, -1), EINVAL);
     read_stats(f.stream);
     ck_assert_uint_eq(count, 0);
     fixture_release(&f);

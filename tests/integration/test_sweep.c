@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/recording_handler.h"
@@ -65,7 +66,7 @@ static void all_stages(void)
     (void)uva_stream_map(f.stream, &map);
     (void)uva_stream_parallel(f.stream, &(struct uva_parallel){.workers = 2});
     (void)uva_stream_map(f.stream, &map);
-    (void)uva_stream_limit(f.stream, BATCHES - 1);
+    (void)uva__stream_limit(f.stream, BATCHES - 1);
     maps = 2;
 }
 
@@ -218,7 +219,7 @@ static void tee_stages(void)
     for (int i = 0; i < 3; i++) {
         uva_stream_release(uva_stream_tee(f.stream, NULL));
         if (i == 1)
-            (void)uva_stream_limit(f.stream, BATCHES);
+            (void)uva__stream_limit(f.stream, BATCHES);
     }
     maps = 0;
 }

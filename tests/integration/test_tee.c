@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "stream/stream_impl.h"
 #include "support/asking.h"
 #include "support/check_suite.h"
@@ -201,11 +202,11 @@ START_TEST(stages_belong_to_one_branch)
     streams[0] = stream_of(5);
     streams[1] = uva_stream_tee(streams[0], NULL);
     if (_i == 2)
-        (void)uva_stream_limit(streams[0], 2);
+        (void)uva__stream_limit(streams[0], 2);
     else
         (void)uva_stream_map(streams[0], &map);
     streams[2] = uva_stream_tee(streams[0], NULL);
-    (void)uva_stream_limit(streams[2], 1);
+    (void)uva__stream_limit(streams[2], 1);
     for (int i = 0; i < BRANCHES; i++)
         start(i);
     completes(0, _i == 2 ? "schema 1 2 complete" : "schema 1 2 3 4 5 complete");
@@ -393,7 +394,7 @@ START_TEST(ten_tees_move_what_is_requested)
     for (int i = 0; i < 10; i++) {
         others[i] = uva_stream_tee(streams[0], &options);
         if (_i == 2) /* the next one is a separate tee */
-            (void)uva_stream_limit(streams[0], 20);
+            (void)uva__stream_limit(streams[0], 20);
     }
     for (int n = 1; n <= 3; n++) {
         ck_assert_int_eq(
@@ -1197,7 +1198,7 @@ START_TEST(streams_are_checked)
     streams[0] = uva_stream_from_arrays(NULL, NULL, NULL, 0);
     refuses(streams[0], EINVAL, "without a runtime");
     streams[0] = stream_of(3);
-    (void)uva_stream_limit(streams[0], -1);
+    (void)uva__stream_limit(streams[0], -1);
     refuses(streams[0], EINVAL, "limit");
     uva_stream_release(streams[0]);
     streams[0] = stream_of(3);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/blocking_fixture.h"
 #include "support/check_suite.h"
 #include "support/loop_fixture.h"
@@ -540,7 +541,7 @@ START_TEST(the_first_error_of_building_is_told_by_the_start)
 
     blocking_open(&b, NULL, 5);
     blocking_plain(&b);
-    (void)uva_stream_limit(b.stream, -5);
+    (void)uva__stream_limit(b.stream, -5);
     ck_assert_int_eq(start(b.stream, NULL, &error), EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "limit"));
 }

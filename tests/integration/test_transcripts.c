@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/printed_layout.h"
@@ -503,8 +504,8 @@ START_TEST(a_limit_ends_the_stream_and_stops_the_source)
 {
     set_up(_i, 1000000, 10, 1);
     f.stream = fixture_blocking(&f);
-    ck_assert_int_eq(uva_stream_limit(f.stream, 3), 0);
-    ck_assert_int_eq(uva_stream_limit(f.stream, 7), 0); /* the smallest */
+    ck_assert_int_eq(uva__stream_limit(f.stream, 3), 0);
+    ck_assert_int_eq(uva__stream_limit(f.stream, 7), 0); /* the smallest */
     expect(f.stream, "schema task task task end release");
     ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_lt(atomic_load(&f.fake.given), 100);
@@ -515,7 +516,7 @@ START_TEST(a_limit_of_nothing_is_an_empty_stream)
 {
     set_up(_i, 10, 1, 1);
     f.stream = fixture_tasks(&f);
-    ck_assert_int_eq(uva_stream_limit(f.stream, 0), 0);
+    ck_assert_int_eq(uva__stream_limit(f.stream, 0), 0);
     expect(f.stream, "schema end release");
 }
 END_TEST

@@ -16,6 +16,7 @@
 #include <uv.h>
 
 #include "loop/runtime_impl.h"
+#include "stage/limit.h"
 #include "support/check_suite.h"
 #include "support/hosting_fixture.h"
 #include "uvarrow/arrow.h"
@@ -464,7 +465,7 @@ START_TEST(a_limit_holds_without_a_turn)
     struct uva_stream *stream = read_stream(3 * FEW, 64);
     int64_t taken = 0;
 
-    ck_assert_int_eq(uva_stream_limit(stream, 2 * FEW + 1), 0);
+    ck_assert_int_eq(uva__stream_limit(stream, 2 * FEW + 1), 0);
     start_few(stream);
     await_all_read();
     ck_assert_int_eq(take_in_order(stream, 100, &taken), EAGAIN);

@@ -177,7 +177,7 @@ static void outcomes_are_told_apart(void)
     struct seen x = {0}, y = {0}, z = {0};
     struct uva_stream *s = some(), *t = some(), *u = some();
 
-    uva_stream_limit(u, 3);
+    uva_stream_limit_rows(u, 3 * DB_ROWS);
     assert(start(s, uv_error, &x) == 0 && start(t, enough, &y) == 0 &&
            start(u, count, &z) == 0);
     uva_stream_release(s); /* the stream runs on by itself */

@@ -174,7 +174,7 @@ static void a_callable_is_freed_with_its_stream(const uva::runtime &rt)
         assert(held.use_count() > 2);
     }
     uva::stream s = scan(rt);
-    s.map(map).map(map, true).limit(2).set_name("twice");
+    s.map(map).map(map, true).limit_rows(2).set_name("twice");
     (void)sum_of(std::move(s));
     run();
     assert(held.use_count() == 2); // here and in `map`
@@ -486,7 +486,7 @@ static void building_fails_at_the_start(const uva::runtime &rt)
                        [](const uva_outcome &) { assert(false); });
     uva_error error{};
 
-    assert(s.limit(1).for_each(keep, &error) == EINVAL);
+    assert(s.limit_rows(1).for_each(keep, &error) == EINVAL);
     assert(error.code == EINVAL && s.status() == EINVAL);
 }
 

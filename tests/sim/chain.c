@@ -18,6 +18,7 @@
 #include "sim/limited_peer.h"
 #include "sim/monitor.h"
 #include "sim/peers.h"
+#include "stage/limit.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/uvarrow.h"
 
@@ -237,7 +238,7 @@ static void add_limit(struct uva_stream *stream,
         expectation->limit = limit;
     expectation_note("chain %d: limit %lld", expectation->number,
                      (long long)limit);
-    (void)uva_stream_limit(stream, limit);
+    (void)uva__stream_limit(stream, limit);
 }
 
 static void add_parallel(struct uva_stream *stream,

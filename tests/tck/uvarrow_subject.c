@@ -157,7 +157,7 @@ static void add_map(struct uva_stream *stream)
 
 static void add_limit(struct uva_stream *stream)
 {
-    (void)uva_stream_limit(stream, INT64_MAX);
+    (void)uva_stream_limit_rows(stream, INT64_MAX);
 }
 
 static void add_parallel(struct uva_stream *stream)

@@ -495,19 +495,15 @@ static PyObject *stream_trace(PyObject *object, PyObject *function)
     return stream_built(self);
 }
 
-/* _limit(rows, batches): -1: no such limit */
+/* _limit(rows) */
 static PyObject *stream_limit(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;
-    long long rows, batches;
+    long long rows;
 
-    if (!PyArg_ParseTuple(args, "LL", &rows, &batches) ||
-        !stream_can_build(self))
+    if (!PyArg_ParseTuple(args, "L", &rows) || !stream_can_build(self))
         return NULL;
-    if (rows >= 0)
-        (void)uva_stream_limit_rows(self->tap->stream, rows);
-    if (batches >= 0)
-        (void)uva_stream_limit(self->tap->stream, batches);
+    (void)uva_stream_limit_rows(self->tap->stream, rows);
     return stream_built(self);
 }
 

@@ -138,12 +138,9 @@ class Stream(_core.Stream):
         self._filter(_check.function(function, "function"))
         return self
 
-    def limit(self, rows=None, *, batches=None):
-        """Ends the stream after so many rows, or batches. Returns the
-        stream."""
-        if rows is None and batches is None:
-            raise TypeError("uvarrow: limit() needs rows or batches")
-        self._limit(_limit(rows, "rows"), _limit(batches, "batches"))
+    def limit(self, rows):
+        """Ends the stream after so many rows. Returns the stream."""
+        self._limit(_check.count(rows, "rows", bits=64))
         return self
 
     def rebatch(self, *, rows=0, bytes=0, wait=0.0, window=0, max_bytes=0):
@@ -215,10 +212,6 @@ class Stream(_core.Stream):
         `__arrow_c_device_stream__`."""
         return DeviceReader(self._device_reader(
             _check.count(window, "window"), _bytes(max_bytes)))
-
-
-def _limit(value, name):
-    return -1 if value is None else _check.count(value, name, bits=64)
 
 
 def _bytes(max_bytes):
