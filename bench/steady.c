@@ -85,11 +85,11 @@ static struct uva_stream *again(void *ctx, const struct uva_outcome *failed,
     return NULL;
 }
 
-static void look_on(void *ctx, const struct uva_event *event)
+static void look_on(void *ctx, const struct uva_trace_event *event)
 {
     int64_t *batches = ctx;
 
-    *batches += event->kind == UVA_EVENT_BATCH;
+    *batches += event->kind == UVA_TRACE_BATCH;
 }
 
 static struct uva_stream *empty_stream(struct host *host)
@@ -124,7 +124,7 @@ static void add_stages(struct watch *watch, struct uva_stream *stream,
     (void)uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = BATCH_ROWS});
     (void)uva_stream_limit_rows(stream, INT64_MAX);
     (void)uva_stream_inspect(
-        stream, &(struct uva_inspect){.event = look_on, .ctx = inspected});
+        stream, &(struct uva_trace){.event = look_on, .ctx = inspected});
     bench_check(uva_stream_concat(stream, &next, 1, NULL) == 0, "stages");
     host_for_each(&watch->host, uva_stream_tee(stream, NULL), &watch->other);
 }

@@ -337,9 +337,9 @@ static void on_all_done(void *ctx)
 }
 
 /* An inspector after the filter. */
-static void count_kept(void *ctx, const struct uva_event *event)
+static void count_kept(void *ctx, const struct uva_trace_event *event)
 {
-    ((struct app *)ctx)->kept += event->kind == UVA_EVENT_BATCH;
+    ((struct app *)ctx)->kept += event->kind == UVA_TRACE_BATCH;
 }
 
 /* The flights of all three sources that are late. */
@@ -354,8 +354,7 @@ static struct uva_stream *late_stream(struct app *app)
     /* splits: a batch without a late flight is not passed on */
     uva_stream_rebatch(s, &(struct uva_rebatch){.rows = 256});
     uva_stream_filter(s, &(struct uva_filter){.keep = keep_late});
-    uva_stream_inspect(s,
-                       &(struct uva_inspect){.event = count_kept, .ctx = app});
+    uva_stream_inspect(s, &(struct uva_trace){.event = count_kept, .ctx = app});
     /* joins, but keeps no row waiting */
     uva_stream_rebatch(s, &(struct uva_rebatch){
                               .rows = 100, .bytes = 1 << 20, .wait_ms = 1000});

@@ -91,7 +91,7 @@ MEMBERS = {
         "device_stream": No("as above"),
         "timeout_ms": No("timeout() limits that, too"),
         "window": STREAMS},
-    "inspect": {
+    "trace": {
         "event": (uvarrow.Stream.trace, "function"),
         "free_ctx": OURS, "ctx": OURS},
     "rebatch": {
@@ -126,7 +126,7 @@ MEMBERS = {
 }
 # structs that the library fills in
 GIVEN = {"adbc_pool_stats", "batch", "stream_info", "stage_stats",
-         "runtime_stats", "outcome", "event", "part"}
+         "runtime_stats", "outcome", "trace_event", "part"}
 # parameters beside the members
 OTHERS = {"self", "first", "others", "source", "iterable", "schema", "data",
           "uri", "mode",  # these two are options of the driver

@@ -37,6 +37,10 @@ static int options_check(const struct uva_runtime_options *o,
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: reserved members must be "
                              "NULL; clear the struct before filling it in");
+    if (o->trace.reserved[0] != NULL || o->trace.reserved[1] != NULL)
+        return uva_error_set(error, EINVAL,
+                             "uva_runtime_options: reserved members of trace "
+                             "must be NULL");
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (numbers[i].value < 0)
             return uva_error_set(error, EINVAL,

@@ -127,9 +127,16 @@ static inline uint64_t uva__span_end(struct uva__meter *meter, const char *name,
 void uva__point_span_end(const struct uva__point *point, const char *name,
                          int64_t ordinal, uint64_t since_ns);
 
-/* Reports that something happened. Thread: any. */
-void uva__point_instant(const struct uva__point *point, const char *name,
-                        int64_t value);
+/* The name of an instant. Thread: any. */
+const char *uva__instant_name(enum uva_trace_kind kind);
+
+/* Fills in the origin of an event; it borrows the texts. Thread: any. */
+void uva__point_fill(const struct uva__point *point,
+                     struct uva_trace_event *event);
+
+/* Reports an instant. Thread: any. */
+void uva__point_instant(const struct uva__point *point,
+                        enum uva_trace_kind kind, int64_t value);
 
 /* Reports that batch `ordinal` was made from batch `before` of the stream with
  * the label `from`. Thread: any. */

@@ -5,15 +5,21 @@
 
 /* ---- events ------------------------------------------------------------- */
 
+void uva__point_fill(const struct uva__point *point,
+                     struct uva_trace_event *event)
+{
+    event->stage_name = uva__atomic_ptr_load(&point->name);
+    event->stage = point->stage;
+    event->stream = uva__label_text(point->label);
+    event->stream_id = point->label->id;
+}
+
 static void point_send(const struct uva__point *point,
                        struct uva_trace_event *event)
 {
     const struct uva_trace *trace = &point->rt->trace;
 
-    event->stage_name = uva__atomic_ptr_load(&point->name);
-    event->stage = point->stage;
-    event->stream = uva__label_text(point->label);
-    event->stream_id = point->label->id;
+    uva__point_fill(point, event);
     trace->event(trace->ctx, event);
 }
 
@@ -80,10 +86,22 @@ static void point_report(const struct uva__point *point,
                               .from_id = from != NULL ? from->id : 0});
 }
 
-void uva__point_instant(const struct uva__point *point, const char *name,
-                        int64_t value)
+const char *uva__instant_name(enum uva_trace_kind kind)
 {
-    point_report(point, UVA_TRACE_INSTANT, name, -1, value, NULL);
+    static const char *const names[] = {
+        [UVA_TRACE_SCHEMA] = "schema", [UVA_TRACE_REQUEST] = "request",
+        [UVA_TRACE_BATCH] = "batch",   [UVA_TRACE_RESUME] = "resume",
+        [UVA_TRACE_CANCEL] = "cancel", [UVA_TRACE_WAKEUP] = "wake-up",
+        [UVA_TRACE_END] = "end",       [UVA_TRACE_EXTRACTED] = "extracted",
+    };
+
+    return names[kind];
+}
+
+void uva__point_instant(const struct uva__point *point,
+                        enum uva_trace_kind kind, int64_t value)
+{
+    point_report(point, kind, uva__instant_name(kind), -1, value, NULL);
 }
 
 void uva__meter_link(const struct uva__meter *meter, int64_t ordinal,
@@ -134,7 +152,7 @@ void uva__meter_run_begin(struct uva__meter *meter, uint64_t submitted_ns)
 void uva__meter_note_wakeup(struct uva__meter *meter)
 {
     uva__counter_add_shared(&meter->shared.wakeups, 1);
-    uva__point_instant(&meter->point, "wake-up", 1);
+    uva__point_instant(&meter->point, UVA_TRACE_WAKEUP, 0);
 }
 
 /* ---- reading ------------------------------------------------------------ */

@@ -11,18 +11,18 @@
 
 /* ---- life --------------------------------------------------------------- */
 
-int uva__observe_add(struct uva__producer *p, const struct uva_inspect *options,
+int uva__observe_add(struct uva__producer *p, const struct uva_trace *trace,
                      struct uva_stream *stream)
 {
     struct uva__inspector *i = uva__memory_new(&p->rt->allocator, sizeof(*i));
     struct uva__inspector **end = &p->loop->inspectors;
 
     if (i == NULL) {
-        if (options->free_ctx != NULL)
-            options->free_ctx(options->ctx);
+        if (trace->free_ctx != NULL)
+            trace->free_ctx(trace->ctx);
         return ENOMEM;
     }
-    i->options = *options;
+    i->trace = *trace;
     i->stream = stream;
     while (*end != NULL)
         end = &(*end)->next;
@@ -44,10 +44,8 @@ void uva__observe_begin(struct uva__producer *p)
 {
     for (struct uva__inspector *i = p->loop->inspectors; i != NULL;
          i = i->next) {
-        if (p->source->label->shared) {
-            i->stream = NULL;
+        if (p->source->label->shared)
             continue;
-        }
         uva__wakeup_acquire(&i->stream->wakeup);
         i->held = true;
     }
@@ -72,67 +70,70 @@ void uva__observe_free(struct uva__producer *p)
     p->loop->inspectors = NULL;
     for (; i != NULL; i = next) {
         next = i->next;
-        if (i->options.free_ctx != NULL)
-            i->options.free_ctx(i->options.ctx);
+        if (i->trace.free_ctx != NULL)
+            i->trace.free_ctx(i->trace.ctx);
         uva__memory_free(&p->rt->allocator, i, sizeof(*i));
     }
 }
 
 /* ---- inspectors --------------------------------------------------------- */
 
-static void inspector_call(struct uva__inspector *i, enum uva_event_kind kind,
-                           int code, int64_t count)
+static void inspector_call(const struct uva__producer *p,
+                           struct uva__inspector *i, enum uva_trace_kind kind,
+                           int64_t value)
 {
-    const struct uva_event event = {
+    const int64_t now_ns = (int64_t)uva__clock_ns();
+    struct uva_trace_event event = {
         .kind = kind,
-        .code = code,
-        .count = count,
-        .time_ns = (int64_t)uva__clock_ns(),
-        .stream = i->stream,
+        .name = uva__instant_name(kind),
+        .ordinal = kind == UVA_TRACE_BATCH ? p->loop->ordinal : -1,
+        .at_ns = now_ns,
+        .end_ns = now_ns,
+        .value = value,
     };
 
     if (i->ended)
         return;
-    i->ended = kind == UVA_EVENT_END;
-    i->options.event(i->options.ctx, &event);
+    uva__point_fill(&p->source->meter->point, &event);
+    i->ended = kind == UVA_TRACE_END;
+    i->trace.event(i->trace.ctx, &event);
 }
 
 /* Stages above a limit are cancelled when the limit is reached. */
-static void inspectors_end(struct uva__producer *p, int code)
+static void inspectors_end(struct uva__producer *p, int64_t code)
 {
     const bool limited = code == 0 && p->loop->state.left == 0;
 
     for (struct uva__inspector *i = p->loop->inspectors; i != NULL;
          i = i->next) {
         if (limited && i->above_limit && !i->ended) {
-            inspector_call(i, UVA_EVENT_CANCEL, ECANCELED, 1);
-            inspector_call(i, UVA_EVENT_END, ECANCELED, 1);
+            inspector_call(p, i, UVA_TRACE_CANCEL, 0);
+            inspector_call(p, i, UVA_TRACE_END, ECANCELED);
         } else {
-            inspector_call(i, UVA_EVENT_END, code, 1);
+            inspector_call(p, i, UVA_TRACE_END, code);
         }
     }
 }
 
 /* ---- steps -------------------------------------------------------------- */
 
-/* The reports of a step: its name in the log, and whether a number follows; its
- * event in the trace; its event for inspectors, with a code. */
+/* The reports of a step: its name in the log, and whether a number follows; the
+ * kind of its event, which inspectors get, and if it is `traced`, the runtime's
+ * trace, too. */
 static const struct {
     const char *log;
-    bool numbered;
-    const char *trace; /* NULL: it has no event */
-    enum uva_event_kind kind;
-    int code;
+    bool numbered, traced;
+    enum uva_trace_kind kind;
 } steps[] = {
-    [UVA__MOVE_OFFER_SCHEMA] = {"on_schema", .kind = UVA_EVENT_SCHEMA},
-    [UVA__MOVE_OFFER_TASK] = {"on_next_task", true, .kind = UVA_EVENT_BATCH},
-    [UVA__MOVE_OFFER_END] = {"on_next_task, the end", .kind = UVA_EVENT_END},
-    [UVA__MOVE_OFFER_ERROR] = {"on_error", .kind = UVA_EVENT_END},
-    [UVA__MOVE_RELEASE] = {"release", .kind = UVA_EVENT_END,
-                           .code = ECANCELED}, /* unless it has ended */
-    [UVA__STEP_REQUEST] = {"request", true, "request", UVA_EVENT_REQUEST, 0},
-    [UVA__STEP_CANCEL] = {"cancel", false, "cancel", UVA_EVENT_CANCEL,
-                          ECANCELED},
+    [UVA__MOVE_OFFER_SCHEMA] = {"on_schema", .kind = UVA_TRACE_SCHEMA},
+    [UVA__MOVE_OFFER_TASK] = {"on_next_task", .numbered = true,
+                              .kind = UVA_TRACE_BATCH},
+    [UVA__MOVE_OFFER_END] = {"on_next_task, the end", .kind = UVA_TRACE_END},
+    [UVA__MOVE_OFFER_ERROR] = {"on_error", .kind = UVA_TRACE_END},
+    [UVA__MOVE_RELEASE] = {"release", .kind = UVA_TRACE_END}, /* unless it has
+                                                                 ended */
+    [UVA__STEP_REQUEST] = {"request", true, true, UVA_TRACE_REQUEST},
+    [UVA__STEP_CANCEL] = {"cancel", .traced = true, .kind = UVA_TRACE_CANCEL},
 };
 
 static void step_log(struct uva__producer *p, int step, int64_t n)
@@ -152,33 +153,46 @@ static void step_log(struct uva__producer *p, int step, int64_t n)
         uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: %s", name, text);
 }
 
-static void step_inspect(struct uva__producer *p, int step, int64_t n)
+/* The value of the event of a step: how many batches were requested, or the
+ * code of an end. */
+static int64_t step_value(const struct uva__producer *p, int step, int64_t n)
 {
-    const int64_t count = step == UVA__STEP_REQUEST ? n : 1;
-    int code = steps[step].code;
+    switch (step) {
+    case UVA__STEP_REQUEST:
+        return n;
+    case UVA__MOVE_OFFER_ERROR:
+        return uva__producer_failure(p)->code;
+    case UVA__MOVE_RELEASE:
+        return p->loop->refusal != 0 ? p->loop->refusal : ECANCELED;
+    default:
+        return 0;
+    }
+}
 
-    if (step == UVA__MOVE_OFFER_ERROR)
-        code = uva__producer_failure(p)->code;
-    else if (step == UVA__MOVE_RELEASE && p->loop->refusal != 0)
-        code = p->loop->refusal;
-    if (steps[step].kind == UVA_EVENT_END)
-        inspectors_end(p, code);
-    else if (count != 0)
+static void step_inspect(struct uva__producer *p, int step, int64_t value)
+{
+    const enum uva_trace_kind kind = steps[step].kind;
+
+    if (kind == UVA_TRACE_END)
+        inspectors_end(p, value);
+    else if (kind != UVA_TRACE_REQUEST || value != 0)
         for (struct uva__inspector *i = p->loop->inspectors; i != NULL;
              i = i->next)
-            inspector_call(i, steps[step].kind, code, count);
+            inspector_call(p, i, kind, value);
     if (step == UVA__MOVE_RELEASE)
         inspectors_let_go(p);
 }
 
 void uva__observe_step(struct uva__producer *p, int step, int64_t n)
 {
+    const int64_t value = step_value(p, step, n);
+
     if (p->observed & UVA__OBSERVED_LOG)
         step_log(p, step, n);
-    if (steps[step].trace != NULL)
-        uva__point_instant(&p->source->meter->point, steps[step].trace, n);
+    if (steps[step].traced)
+        uva__point_instant(&p->source->meter->point, steps[step].kind, value);
     if (p->observed & UVA__OBSERVED_INSPECT)
-        step_inspect(p, step, n);
+        step_inspect(p, step, value);
 }
 
 void uva__observe_demand(struct uva__producer *p, uint64_t word)
@@ -199,8 +213,8 @@ void uva__observe_demand(struct uva__producer *p, uint64_t word)
 
 void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
 {
-    uva__observe_step(p, UVA__MOVE_OFFER_TASK, uva__producer_offered(p) - 1);
     p->loop->ordinal = task->info.ordinal;
+    uva__observe_step(p, UVA__MOVE_OFFER_TASK, uva__producer_offered(p) - 1);
     p->loop->call_ns = p->loop->hooks->foreign ? uva__span_begin(p->rt) : 0;
     /* a consumer that is busy inside the call keeps the next batches waiting */
     p->loop->since_ns = (p->observed & UVA__OBSERVED_MEASURE) &&

@@ -13,9 +13,8 @@
 struct uva__inspector {
     struct uva__inspector *next; /* owns: the inspector that was added after
                                     it */
-    struct uva_inspect options;  /* owns its ctx */
-    struct uva_stream *stream;   /* borrows; counts while `held`. NULL: it
-                                    has a tee */
+    struct uva_trace trace;      /* owns its ctx */
+    struct uva_stream *stream;   /* borrows; counts while `held` */
     bool held;                   /* the producer drives its handler */
     bool above_limit;            /* a limit was added after it */
     bool ended;                  /* it has reported the end */
@@ -24,7 +23,7 @@ struct uva__inspector {
 /* Adds an inspector of `stream`, takes the ctx also on failure. 0 or ENOMEM.
  * Thread: builder. */
 UVA_MUST_CHECK int uva__observe_add(struct uva__producer *producer,
-                                    const struct uva_inspect *options,
+                                    const struct uva_trace *trace,
                                     struct uva_stream *stream);
 
 /* Notes that a limit was added. Thread: builder. */

@@ -380,7 +380,7 @@ static void put_args(struct uva__trace_json *json,
     put_member(json, ",\"in\":\"", record->stage);
     if (event->ordinal >= 0)
         put_number(json, ",\"batch\":", event->ordinal);
-    if (event->value != 0 && event->kind == UVA_TRACE_INSTANT)
+    if (event->value != 0 && event->kind >= UVA_TRACE_SCHEMA)
         put_number(json, ",\"value\":", event->value);
     if (event->kind == UVA_TRACE_LINK) {
         put(json, ",\"from_stream\":\"");

@@ -173,7 +173,7 @@ static void drive_report_extracted(struct drive *d)
 
     if (d->phase != DRIVE_DONE || !d->emptied)
         return;
-    uva__point_instant(&stream->label->consumer, "extracted", d->lost);
+    uva__point_instant(&stream->label->consumer, UVA_TRACE_EXTRACTED, d->lost);
     if (d->options.user.on_extracted != NULL && !stream->loop.silent)
         d->options.user.on_extracted(d->options.user.ctx, d->lost);
     uva__wakeup_release(&stream->wakeup);

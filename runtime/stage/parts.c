@@ -71,15 +71,14 @@ int uva__stream_limit(struct uva_stream *stream, int64_t batches)
     return 0;
 }
 
-int uva_stream_inspect(struct uva_stream *stream,
-                       const struct uva_inspect *options)
+int uva_stream_inspect(struct uva_stream *stream, const struct uva_trace *trace)
 {
     static const struct uva__options_kind kind = {
-        UVA__OPTIONS(uva_inspect), UVA__OPTIONS_CTX(uva_inspect),
-        UVA__OPTIONS_NEED(uva_inspect, event)};
-    int code = uva__options_accept(&kind, stream, options, NULL);
+        UVA__OPTIONS(uva_trace), UVA__OPTIONS_CTX(uva_trace),
+        UVA__OPTIONS_NEED(uva_trace, event)};
+    int code = uva__options_accept(&kind, stream, trace, NULL);
 
-    if (code == 0 && uva__observe_add(stream->tail, options, stream) != 0)
+    if (code == 0 && uva__observe_add(stream->tail, trace, stream) != 0)
         code = uva__stream_fail(stream, ENOMEM, "no memory for an inspector");
     return code;
 }

@@ -289,10 +289,11 @@ int uva_stream_set_priority(struct uva_stream *stream, int32_t priority)
 }
 
 /* Reports to the trace the events of the stream as a whole. */
-static void stream_note(struct uva_stream *s, const char *name, int64_t value)
+static void stream_note(struct uva_stream *s, enum uva_trace_kind kind,
+                        int64_t value)
 {
     if (s->label != NULL)
-        uva__point_instant(&s->label->consumer, name, value);
+        uva__point_instant(&s->label->consumer, kind, value);
 }
 
 /* ---- start -------------------------------------------------------------- */
@@ -492,7 +493,7 @@ void uva__stream_done(struct uva_stream *s, int code,
 
     uva__stream_settle(s, code, error);
     stream_log_end(s);
-    stream_note(s, "end", s->result.code);
+    stream_note(s, UVA_TRACE_END, s->result.code);
     uva__atomic64_exchange(&s->state, UVA__STREAM_DONE);
     s->tail = NULL;
     uva__loop_untrack(rt, &s->loop.object);
@@ -540,7 +541,7 @@ void uva_stream_cancel(struct uva_stream *stream, int code, const char *reason)
                         code != 0 ? code : ECANCELED, "%s",
                         reason != NULL ? reason : "cancelled");
     uva__atomic64_exchange(&stream->latch, UVA__CANCEL_LATCH_SET);
-    stream_note(stream, "cancel", stream->why.code);
+    stream_note(stream, UVA_TRACE_CANCEL, 0);
     uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
@@ -581,7 +582,7 @@ void uva_stream_resume(struct uva_stream *stream)
         return;
     before = uva__pausing_resume(&stream->pausing);
     if (before != UVA__PAUSING_RESUMED)
-        stream_note(stream, "resume", 0);
+        stream_note(stream, UVA_TRACE_RESUME, 0);
     if (before == UVA__PAUSING_PAUSED)
         uva__rt_wake(stream->rt, &stream->wakeup);
 }

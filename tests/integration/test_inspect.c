@@ -15,7 +15,8 @@
 
 struct inspector {
     char text[256];
-    struct uva_stream *stream; /* the one expected in events; NULL: any */
+    uint64_t id;     /* of the stream in the first event; 0: none came */
+    int64_t ordinal; /* of the last batch */
     struct uva_stream
         *cancels; /* is cancelled at the first batch; may be NULL */
     pthread_t thread;
@@ -37,39 +38,62 @@ static void inspector_add(struct inspector *i, const char *format, int64_t n)
     (void)strcat(i->text, word);
 }
 
-static void on_event(void *ctx, const struct uva_event *event)
+/* The origin of an event, and the members that its kind leaves alone. */
+static void check_event(struct inspector *i,
+                        const struct uva_trace_event *event)
+{
+    ck_assert(pthread_equal(i->thread, pthread_self()));
+    ck_assert(!i->inside);
+    ck_assert_int_gt(event->at_ns, 0);
+    ck_assert_int_eq(event->end_ns, event->at_ns);
+    if (i->id == 0)
+        i->id = event->stream_id;
+    ck_assert_uint_gt(i->id, 0);
+    ck_assert_uint_eq(event->stream_id, i->id);
+    ck_assert_uint_eq(event->from_id, 0);
+    ck_assert_ptr_nonnull(event->stage_name);
+    ck_assert_int_ge(event->stage, 0);
+    if (event->kind != UVA_TRACE_BATCH)
+        ck_assert_int_eq(event->ordinal, -1);
+    if (event->kind != UVA_TRACE_REQUEST && event->kind != UVA_TRACE_END)
+        ck_assert_int_eq(event->value, 0);
+    for (size_t k = 0; k < 4; k++)
+        ck_assert_int_eq(event->reserved[k], 0);
+}
+
+static void on_event(void *ctx, const struct uva_trace_event *event)
 {
     struct inspector *i = ctx;
 
-    ck_assert(pthread_equal(i->thread, pthread_self()));
-    ck_assert(!i->inside);
-    ck_assert_int_gt(event->time_ns, 0);
-    if (i->stream != NULL)
-        ck_assert_ptr_eq(event->stream, i->stream);
-    for (size_t k = 0; k < 4; k++)
-        ck_assert_int_eq(event->reserved[k], 0);
+    check_event(i, event);
     switch (event->kind) {
-    case UVA_EVENT_SCHEMA:
+    case UVA_TRACE_SCHEMA:
+        ck_assert_str_eq(event->name, "schema");
         inspector_add(i, "S", 0);
         break;
-    case UVA_EVENT_REQUEST:
-        inspector_add(i, event->count == INT64_MAX ? "Rall" : "R%lld",
-                      event->count);
-        return;
-    case UVA_EVENT_BATCH:
+    case UVA_TRACE_REQUEST:
+        ck_assert_str_eq(event->name, "request");
+        inspector_add(i, event->value == INT64_MAX ? "Rall" : "R%lld",
+                      event->value);
+        break;
+    case UVA_TRACE_BATCH:
+        ck_assert_str_eq(event->name, "batch");
+        i->ordinal = event->ordinal;
         inspector_add(i, "B", 0);
         if (i->cancels != NULL)
             uva_stream_cancel(i->cancels, EDOM, "seen");
         break;
-    case UVA_EVENT_CANCEL:
-        ck_assert_int_eq(event->code, ECANCELED);
+    case UVA_TRACE_CANCEL:
+        ck_assert_str_eq(event->name, "cancel");
         inspector_add(i, "C", 0);
         break;
-    case UVA_EVENT_END:
-        inspector_add(i, "E%lld", event->code);
+    case UVA_TRACE_END:
+        ck_assert_str_eq(event->name, "end");
+        inspector_add(i, "E%lld", event->value);
         break;
+    default:
+        ck_abort_msg("an event for a trace alone: %s", event->name);
     }
-    ck_assert_int_eq(event->count, 1);
 }
 
 static void on_free(void *ctx)
@@ -79,19 +103,17 @@ static void on_free(void *ctx)
     i->freed++;
 }
 
-static struct uva_inspect options_of(struct inspector *i)
+static struct uva_trace options_of(struct inspector *i)
 {
     memset(i, 0, sizeof(*i));
     i->thread = pthread_self();
-    return (struct uva_inspect){
-        .event = on_event, .free_ctx = on_free, .ctx = i};
+    return (struct uva_trace){.event = on_event, .free_ctx = on_free, .ctx = i};
 }
 
 static void inspect(struct uva_stream *stream, struct inspector *i)
 {
-    const struct uva_inspect options = options_of(i);
+    const struct uva_trace options = options_of(i);
 
-    i->stream = stream;
     ck_assert_int_eq(uva_stream_inspect(stream, &options), 0);
 }
 
@@ -115,6 +137,7 @@ START_TEST(an_inspector_sees_everything_in_order)
     inspect(f.stream, &first);
     ck_assert_int_eq(fixture_run(&f), 0);
     saw(&first, "S R1 B R1 B R1 E0");
+    ck_assert_int_eq(first.ordinal, 1);
     close_all();
 }
 END_TEST
@@ -447,7 +470,7 @@ END_TEST
 
 START_TEST(options_are_checked)
 {
-    struct uva_inspect options;
+    struct uva_trace options;
 
     fixture_open(&f, 0);
     options = options_of(&first);
@@ -458,7 +481,7 @@ START_TEST(options_are_checked)
     fixture_refused(&f, f.stream, EINVAL, "event");
     f.stream = fixture_blocking(&f);
     options = options_of(&second);
-    options.reserved[3] = &options;
+    options.reserved[1] = &options;
     ck_assert_int_eq(uva_stream_inspect(f.stream, &options), EINVAL);
     ck_assert_int_eq(uva_stream_inspect(f.stream, &options), EINVAL);
     ck_assert_int_eq(second.freed, 0); /* no member can be trusted */
@@ -467,7 +490,7 @@ START_TEST(options_are_checked)
     ck_assert_int_eq(uva_stream_inspect(f.stream, NULL), EINVAL);
     fixture_refused(&f, f.stream, EINVAL, "event");
     f.stream = fixture_blocking(&f);
-    options = (struct uva_inspect){0};
+    options = (struct uva_trace){0};
     ck_assert_int_eq(uva_stream_inspect(f.stream, &options), EINVAL);
     ck_assert_int_eq(uva_stream_inspect(NULL, &options), EINVAL);
     fixture_refused(&f, f.stream, EINVAL, "event");
@@ -478,7 +501,7 @@ END_TEST
 
 START_TEST(a_started_stream_takes_no_inspector)
 {
-    struct uva_inspect options = options_of(&first);
+    struct uva_trace options = options_of(&first);
 
     fixture_open(&f, 1);
     f.stream = fixture_on_loop(&f);
@@ -491,8 +514,8 @@ END_TEST
 
 START_TEST(each_allocation_may_fail)
 {
-    const struct uva_inspect options = options_of(&first);
-    struct uva_inspect plain = options;
+    const struct uva_trace options = options_of(&first);
+    struct uva_trace plain = options;
     int freed = 0, code = ENOMEM;
 
     plain.free_ctx = NULL;

@@ -301,22 +301,22 @@ START_TEST(requests_a_resume_a_cancel_and_the_end_are_instants)
     fake_source_open_gate(&f.fake);
     while (atomic_load(&f.got.batches) < 2)
         loop_turn(&f.loop);
-    ck_assert_uint_ge(events_of(UVA_TRACE_INSTANT, "request", 0), 2);
+    ck_assert_uint_ge(events_of(UVA_TRACE_REQUEST, "request", 0), 2);
     recording_feed(&f.got, 1);
     uva_stream_cancel(f.stream, EDOM, "enough");
     uva_stream_cancel(f.stream, EIO, "again");
     recording_await_done(&f.got, &f.loop);
-    ck_assert_uint_eq(events_of(UVA_TRACE_INSTANT, "resume", -1), 1);
-    ck_assert_uint_eq(events_of(UVA_TRACE_INSTANT, "cancel", 1), 1);
-    ck_assert_uint_eq(events_of(UVA_TRACE_INSTANT, "cancel", 0), 1);
-    ck_assert_uint_eq(events_of(UVA_TRACE_INSTANT, "end", 1), 1);
-    ck_assert_int_eq(event_of(UVA_TRACE_INSTANT, "end", -1)->value, EDOM);
+    ck_assert_uint_eq(events_of(UVA_TRACE_RESUME, "resume", -1), 1);
+    ck_assert_uint_eq(events_of(UVA_TRACE_CANCEL, "cancel", 1), 1);
+    ck_assert_uint_eq(events_of(UVA_TRACE_CANCEL, "cancel", 0), 1);
+    ck_assert_uint_eq(events_of(UVA_TRACE_END, "end", 1), 1);
+    ck_assert_int_eq(event_of(UVA_TRACE_END, "end", -1)->value, EDOM);
     ck_assert_uint_ge(events_of(UVA_TRACE_COUNTER, "batches", 0), 2);
     ck_assert_uint_ge(events_of(UVA_TRACE_COUNTER, "bytes", 0), 2);
     fixture_close(&f);
     /* A worker reports a wake-up when it has made it: by then the loop may have
      * seen the end. */
-    ck_assert_uint_ge(events_of(UVA_TRACE_INSTANT, "wake-up", 0), 1);
+    ck_assert_uint_ge(events_of(UVA_TRACE_WAKEUP, "wake-up", 0), 1);
 }
 END_TEST
 

@@ -288,13 +288,13 @@ static void a_stream_is_looked_at(const uva::runtime &rt)
     std::size_t count = 4;
     int64_t passed = 0;
 
-    s.inspect(uva::options<uva_inspect>()
-                  .set(&uva_inspect::event,
-                       [](void *ctx, const uva_event *event) {
+    s.inspect(uva::options<uva_trace>()
+                  .set(&uva_trace::event,
+                       [](void *ctx, const uva_trace_event *event) {
                            *static_cast<int64_t *>(ctx) +=
-                               event->kind == UVA_EVENT_BATCH;
+                               event->kind == UVA_TRACE_BATCH;
                        })
-                  .set(&uva_inspect::ctx, &passed));
+                  .set(&uva_trace::ctx, &passed));
     (void)sum_of(std::move(s));
     run();
     const int code = look.get_stats(stats, &count);

@@ -179,37 +179,41 @@ static void add_transform(struct uva_stream *stream,
 /* ---- an inspector ------------------------------------------------------- */
 
 struct witness {
-    const struct uva_stream *stream; /* borrows */
+    uint64_t id; /* of the stream, by the first event; 0: none came so far */
     int64_t requested, batches;
     bool schema, ended;
 };
 
-static void witness_event(void *ctx, const struct uva_event *event)
+static void witness_event(void *ctx, const struct uva_trace_event *event)
 {
     struct witness *witness = ctx;
 
     if (witness->ended)
         sim_fail("an inspector is called after the end");
-    if (event->stream != NULL && event->stream != witness->stream)
+    if (witness->id == 0)
+        witness->id = event->stream_id;
+    if (event->stream_id == 0 || event->stream_id != witness->id)
         sim_fail("an event with another stream");
     switch (event->kind) {
-    case UVA_EVENT_SCHEMA:
+    case UVA_TRACE_SCHEMA:
         witness->schema = true;
         break;
-    case UVA_EVENT_REQUEST:
-        witness->requested = event->count > INT64_MAX - witness->requested
+    case UVA_TRACE_REQUEST:
+        witness->requested = event->value > INT64_MAX - witness->requested
                                  ? INT64_MAX
-                                 : witness->requested + event->count;
+                                 : witness->requested + event->value;
         break;
-    case UVA_EVENT_BATCH:
+    case UVA_TRACE_BATCH:
         if (!witness->schema || ++witness->batches > witness->requested)
             sim_fail("a batch passes that was not requested");
         break;
-    case UVA_EVENT_CANCEL:
+    case UVA_TRACE_CANCEL:
         break;
-    case UVA_EVENT_END:
+    case UVA_TRACE_END:
         witness->ended = true;
         break;
+    default:
+        sim_fail("an event for a trace alone");
     }
 }
 
@@ -218,13 +222,11 @@ static void add_inspector(struct uva_stream *stream,
 {
     struct witness *witness = arena_new(sizeof(*witness), "an inspector");
 
-    witness->stream = stream;
-
     expectation_note("chain %d: an inspector", expectation->number);
     (void)uva_stream_inspect(stream,
-                             &(struct uva_inspect){.event = witness_event,
-                                                   .free_ctx = arena_free_ctx,
-                                                   .ctx = witness});
+                             &(struct uva_trace){.event = witness_event,
+                                                 .free_ctx = arena_free_ctx,
+                                                 .ctx = witness});
 }
 
 /* ---- chains of stages --------------------------------------------------- */

@@ -235,7 +235,7 @@ static void add_tee_left(struct uva_stream *stream)
     uva_stream_release(uva_stream_tee(stream, NULL));
 }
 
-static void inspect_nothing(void *ctx, const struct uva_event *event)
+static void inspect_nothing(void *ctx, const struct uva_trace_event *event)
 {
     (void)ctx;
     (void)event;
@@ -244,7 +244,7 @@ static void inspect_nothing(void *ctx, const struct uva_event *event)
 static void add_inspector(struct uva_stream *stream)
 {
     (void)uva_stream_inspect(stream,
-                             &(struct uva_inspect){.event = inspect_nothing});
+                             &(struct uva_trace){.event = inspect_nothing});
 }
 
 static void (*const stages[128])(struct uva_stream *stream) = {

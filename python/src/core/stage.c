@@ -217,32 +217,27 @@ int stage_filter(struct tap *tap, PyObject *callable,
 /* ---- trace ----------------------------------------------------------------
  */
 
-static const char *event_name(enum uva_event_kind kind)
-{
-    static const char *const names[] = {
-        [UVA_EVENT_SCHEMA] = "schema", [UVA_EVENT_REQUEST] = "request",
-        [UVA_EVENT_BATCH] = "batch",   [UVA_EVENT_CANCEL] = "cancel",
-        [UVA_EVENT_END] = "end",
-    };
-
-    return names[kind];
-}
-
 /* Called inside a turn, which holds the GIL already. An exception cannot be
  * passed on; it is reported like an exception of a callback of the event loop.
  */
-static void trace_event(void *ctx, const struct uva_event *event)
+static void trace_event(void *ctx, const struct uva_trace_event *event)
 {
+    const bool requests = event->kind == UVA_TRACE_REQUEST;
     struct function *function = ctx;
     struct gil gil;
     PyObject *callable, *done;
+    int code = 0;
 
     if (!gil_enter(&gil))
         return;
+    if (event->kind == UVA_TRACE_CANCEL)
+        code = ECANCELED;
+    else if (event->kind == UVA_TRACE_END)
+        code = (int)event->value;
     callable = Py_NewRef(function->held.objects[CALLABLE]);
-    done = PyObject_CallFunction(callable, "sLid", event_name(event->kind),
-                                 (long long)event->count, event->code,
-                                 (double)event->time_ns / 1e9);
+    done = PyObject_CallFunction(callable, "sLid", event->name,
+                                 requests ? (long long)event->value : 1LL, code,
+                                 (double)event->at_ns / 1e9);
     if (done == NULL ||
         !checked_is_sync(done, "the result of the function of trace()"))
         PyErr_WriteUnraisable(callable);
@@ -258,8 +253,8 @@ int stage_trace(struct tap *tap, PyObject *callable)
     if (function == NULL)
         return -1;
     (void)uva_stream_inspect(tap->stream,
-                             &(struct uva_inspect){.event = trace_event,
-                                                   .free_ctx = function_free,
-                                                   .ctx = function});
+                             &(struct uva_trace){.event = trace_event,
+                                                 .free_ctx = function_free,
+                                                 .ctx = function});
     return 0;
 }

@@ -68,7 +68,7 @@ static void open_and_close(enum uva_log_level level)
 static void report(struct uva__rt *rt)
 {
     rt->trace.event(rt->trace.ctx,
-                    &(struct uva_trace_event){.kind = UVA_TRACE_INSTANT,
+                    &(struct uva_trace_event){.kind = UVA_TRACE_CANCEL,
                                               .name = "cancel",
                                               .stage_name = "arrays"});
 }

@@ -205,7 +205,7 @@ END_TEST
 START_TEST(a_stream_without_a_name_has_its_number)
 {
     open_file();
-    trace.event(trace.ctx, &(struct uva_trace_event){.kind = UVA_TRACE_INSTANT,
+    trace.event(trace.ctx, &(struct uva_trace_event){.kind = UVA_TRACE_CANCEL,
                                                      .name = "cancel",
                                                      .stage_name = "source",
                                                      .stream_id = 8,

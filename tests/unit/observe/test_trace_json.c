@@ -133,7 +133,7 @@ END_TEST
 START_TEST(an_instant_has_its_value)
 {
     struct uva__trace_record record =
-        record_of(UVA_TRACE_INSTANT, "request", 1000, 1000);
+        record_of(UVA_TRACE_REQUEST, "request", 1000, 1000);
 
     record.event.value = 4;
     put(record);
