@@ -21,8 +21,8 @@ static const char *settled(struct uva__database *database)
     text[0] = '\0';
     for (i = 0; i < database->options.count; i++)
         size += (size_t)snprintf(text + size, sizeof(text) - size, "%s=%s ",
-                                 database->options.texts[2 * i],
-                                 database->options.texts[2 * i + 1]);
+                                 database->options.pairs[i].key,
+                                 database->options.pairs[i].value);
     uva__database_fini(database);
     return text;
 }
@@ -120,13 +120,13 @@ START_TEST(postgresql_reads_in_transactions)
             .driver = "postgresql", .name = name, .is_writable = writable};
         ck_assert_int_eq(uva__database_settle(&database, &error), 0);
         ck_assert_uint_eq(database.options.count, 1);
-        ck_assert_str_eq(database.options.texts[1], name);
+        ck_assert_str_eq(database.options.pairs[0].value, name);
         ck_assert_uint_eq(database.connections.count, 1 - writable);
         ck_assert_int_eq(uva__database_needs_rights(&database), !writable);
         if (!writable) {
-            ck_assert_str_eq(database.connections.texts[0],
+            ck_assert_str_eq(database.connections.pairs[0].key,
                              "adbc.connection.readonly");
-            ck_assert_str_eq(database.connections.texts[1], "true");
+            ck_assert_str_eq(database.connections.pairs[0].value, "true");
         }
         uva__database_fini(&database);
     }
@@ -155,7 +155,7 @@ START_TEST(postgresql_is_known_by_its_uri_too)
         ck_assert_int_eq(uva__database_kind(&database), UVA__KIND_POSTGRESQL);
         ck_assert(uva__database_needs_rights(&database));
         ck_assert_uint_eq(database.connections.count, 1);
-        ck_assert_str_eq(database.connections.texts[0],
+        ck_assert_str_eq(database.connections.pairs[0].key,
                          "adbc.connection.readonly");
         uva__database_fini(&database);
     }
@@ -177,7 +177,7 @@ START_TEST(an_option_cannot_make_a_read_only_connection_write)
                      0);
     ck_assert_int_eq(uva__database_settle(&database, &error), 0);
     ck_assert_uint_eq(database.connections.count, 1);
-    ck_assert_str_eq(database.connections.texts[1], "true");
+    ck_assert_str_eq(database.connections.pairs[0].value, "true");
     ck_assert(!uva__database_needs_rights(&database));
     uva__database_fini(&database);
 }
