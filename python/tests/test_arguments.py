@@ -149,6 +149,7 @@ ROWS = {
     "merge.others": Row(lambda v: uvarrow.merge(rows(), v)),
     "merge.keep_going": Row(
         lambda v: uvarrow.merge(rows(), rows(), keep_going=v)),
+    "merge.cast": Row(lambda v: uvarrow.merge(rows(), rows(), cast=v)),
     "merge.open_at_once": Row(
         lambda v: uvarrow.merge(rows(), rows(), open_at_once=v), fits=COUNT),
     "merge.window": Row(lambda v: uvarrow.merge(rows(), rows(), window=v),

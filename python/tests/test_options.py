@@ -109,6 +109,7 @@ MEMBERS = {
         "unordered": (uvarrow.Stream.parallel, "unordered"),
         "window": (uvarrow.Stream.parallel, "window")},
     "merge": {
+        "cast": (uvarrow.merge, "cast"),
         "keep_going": (uvarrow.merge, "keep_going"),
         "open_at_once": (uvarrow.merge, "open_at_once"),
         "window": (uvarrow.merge, "window")},

@@ -122,8 +122,9 @@ def test_without_offsets(run):
 def test_limit(run):
     assert collect(run, lambda: uvarrow.stream(numbers()).limit(
         25)).num_rows == 25
-    assert collect(run, lambda: uvarrow.stream(numbers()).limit(
-        rows=0)).num_rows == 0
+    async def none():
+        async with uvarrow.stream(numbers()).limit(rows=0) as rows:
+            return [batch async for batch in rows]
 
     async def main():
         rows = uvarrow.stream(numbers())
@@ -132,6 +133,7 @@ def test_limit(run):
         with pytest.raises(ValueError):
             rows.limit(-1)
 
+    assert run(none) == []
     run(main)
 
 
@@ -194,6 +196,20 @@ def test_a_stream_is_merged_once(run):
             return len(await rows.read_all())
 
     assert run(main) == 200
+
+
+def test_merge_casts_to_the_first_schema(run):
+    narrow = pa.table({"n": pa.array([1, 2], pa.int32())})
+
+    def merged(value):
+        wide = pa.table({"n": pa.array([3, value], pa.int64())})
+        return uvarrow.merge(uvarrow.stream(narrow), uvarrow.stream(wide), cast=True)
+
+    table = collect(run, lambda: merged(4))
+    assert table.schema == narrow.schema
+    assert sorted(table.column("n").to_pylist()) == [1, 2, 3, 4]
+    with pytest.raises(uvarrow.Error, match="column n, row 1: 5000000000 is no int32"):
+        collect(run, lambda: merged(5_000_000_000))
 
 
 @pytest.mark.parametrize("keep_going", [False, True])

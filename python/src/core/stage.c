@@ -196,7 +196,7 @@ static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     gil_leave(&gil);
     if (keep == 1)
         code = emit(emitter, &out);
-    return code == EAGAIN ? 0 : code; /* it was taken, and the window is full */
+    return keep == 1 && code == EAGAIN ? 0 : code; /* it was taken */
 }
 
 int stage_filter(struct tap *tap, PyObject *callable,

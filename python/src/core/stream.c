@@ -623,24 +623,25 @@ static void merge_take(Stream *self, Stream *other)
     last->merged = tap_acquire(other->tap); /* for its exceptions */
 }
 
-/* _merge(streams, keep_going, open_at_once, batches, bytes): merges the streams
- * of a tuple, each of them once, into this one, which takes them. */
+/* _merge(streams, keep_going, cast, open_at_once, batches, bytes): merges the
+ * streams of a tuple, each of them once, into this one, which takes them. */
 static PyObject *stream_merge(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;
     struct uva_merge options = {0};
     struct uva_stream **streams;
     PyObject *others;
-    int keep_going;
+    int keep_going, cast;
     long long bytes;
     Py_ssize_t n;
 
-    if (!PyArg_ParseTuple(args, "O!piiL", &PyTuple_Type, &others, &keep_going,
-                          &options.open_at_once, &options.window.batches,
+    if (!PyArg_ParseTuple(args, "O!ppiiL", &PyTuple_Type, &others, &keep_going,
+                          &cast, &options.open_at_once, &options.window.batches,
                           &bytes) ||
         !stream_can_build(self))
         return NULL;
     options.keep_going = keep_going != 0;
+    options.cast = cast != 0;
     options.window.bytes = bytes;
     n = PyTuple_Size(others);
     for (Py_ssize_t i = 0; i < n; i++)

@@ -191,6 +191,7 @@ def merge(
     first: Stream,
     *others: Stream,
     keep_going: bool = False,
+    cast: bool = False,
     open_at_once: int = 0,
     window: int = 0,
     max_bytes: int = 0,

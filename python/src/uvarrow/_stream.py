@@ -281,9 +281,12 @@ def _open(source, device):
     raise _check.refuse_source(_core.sync(source, name), name)
 
 
-def merge(first, *others, keep_going=False, open_at_once=0, window=0,
+def merge(first, *others, keep_going=False, cast=False, open_at_once=0, window=0,
           max_bytes=0):
     """Merges streams of one schema: their batches come as they are ready.
+
+    With `cast` the batches of the others are cast to the schema of `first`: no value
+    changes, or the stream fails and names the column and the row.
 
     When one fails the other streams are cancelled, or, with `keep_going`,
     finished first. `open_at_once` of them run at one time (0: all). Up to
@@ -296,6 +299,7 @@ def merge(first, *others, keep_going=False, open_at_once=0, window=0,
             raise _check.refuse(one, "first" if one is first else "others",
                                 "a Stream")
     first._merge(others, _check.flag(keep_going, "keep_going"),
+                 _check.flag(cast, "cast"),
                  _check.count(open_at_once, "open_at_once"),
                  _check.count(window, "window"), _bytes(max_bytes))
     return first
