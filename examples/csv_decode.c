@@ -68,7 +68,8 @@ static int scan(struct uva_runtime *rt, const char *path, const char *column,
 {
     struct uva_error error;
     struct uva_stream *s = uva_stream_from_tasks(
-        rt, &(struct uva_task_source){.schema = csv_scan_schema,
+        rt, &(struct uva_task_source){.name = "csv",
+                                      .schema = csv_scan_schema,
                                       .next = csv_scan_next,
                                       .extract = csv_scan_extract,
                                       .free_ctx = csv_scan_free,

@@ -31,7 +31,8 @@ static int csv_execute_async(struct uva_runtime *rt, const char *path,
     int code = uva_metadata_encode(about, metadata, &size);
 
     s = uva_stream_from_tasks(
-        rt, &(struct uva_task_source){.schema = csv_scan_schema,
+        rt, &(struct uva_task_source){.name = "csv",
+                                      .schema = csv_scan_schema,
                                       .next = csv_scan_next,
                                       .extract = csv_scan_extract,
                                       .free_ctx = csv_scan_free,

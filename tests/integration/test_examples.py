@@ -265,7 +265,7 @@ class Files(Examples):
     def test_mistakes_are_told_by_both(self):
         for name in ("csv_decode", "csv_driver"):
             _, error = self.run_example(name, self.csv, "price", code=1)
-            self.assertEqual(error, f"{self.csv} has no column price\n")
+            self.assertEqual(error, f"csv: {self.csv} has no column price\n")
             _, error = self.run_example(name, "/nowhere.csv", "x", code=1)
             self.assertIn("/nowhere.csv: No such file", error)
 

@@ -113,7 +113,7 @@ class Perfetto(Trace):
             "join slice source on source.id = flow.slice_out "
             "join slice sink on sink.id = flow.slice_in "
             "group by 1, 2 order by 1"),
-            [["get_next", "map", BATCHES], ["map", "on_batch", BATCHES + 1],
+            [["get_next", "map", BATCHES], ["map", "on_batch", BATCHES],
              ["map", "transform", BATCHES]])
         self.assertGreater(self.sql("select count(*) from counter")[0][0], 0)
 

@@ -455,7 +455,7 @@ START_TEST(what_cannot_be_opened_is_reported)
         ck_assert_int_eq(uva__trace_file_open(path, &trace), ENOMEM);
     }
     fail_thread = 1;
-    ck_assert_int_eq(uva__trace_file_open(path, &trace), EAGAIN);
+    ck_assert_int_eq(uva__trace_file_open(path, &trace), ENOMEM);
     fail_thread = 0;
     fail_fstat = 1;
     ck_assert_int_eq(uva__trace_file_open(path, &trace), EIO);
