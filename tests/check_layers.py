@@ -139,6 +139,7 @@ MAY = {
     "tests/fuzz/fuzz_serve_options.c": ["uvarrow/", "fuzz/", "settings.h"],
     "tests/programs/": ["uvarrow/", "support/gpu_program.h", "support/world.h",
                         "adbc_draft.h", "<uv.h>"],
+    "tests/programs/interface/": ["uvarrow/", "data.h", "<uv.h>"],
     "tests/sim/": ["uvarrow/", *LAYERS, "sim/", "support/", "<uv.h>",
                    "<check.h>"],
     "tests/model/": ["uvarrow/", *LAYERS, "sim/", "model/", "<check.h>"],
