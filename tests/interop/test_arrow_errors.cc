@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <string>
 
 #include "arrow_peer.hpp"
 
@@ -69,12 +70,16 @@ int code_of(const Kind &kind, From from)
     return is_async(from) ? EINVAL : kind.code;
 }
 
-const char *text_of(const Kind &kind, From from)
+/* A reader's source puts its name in front. */
+std::string text_of(const Kind &kind, From from)
 {
-    return is_async(from) ? kind.text : kind.reader_text;
+    if (is_async(from))
+        return kind.text;
+    return (from == From::READER ? "arrow_stream: " : "device_stream: ") +
+           std::string(kind.reader_text);
 }
 
-void check_reported(const Delivery &got, int code, const char *text)
+void check_reported(const Delivery &got, int code, const std::string &text)
 {
     ck_assert_int_eq(got.ending.end, UVA_END_FAILED);
     ck_assert_int_eq(got.ending.code, code);
@@ -103,7 +108,7 @@ END_TEST
 /* Checks Arrow's translation of a code: its importer of blocking streams knows
  * a few, its asynchronous one keeps the code. */
 void check_status(const arrow::Status &status, To to, int code,
-                  const char *text)
+                  const std::string &text)
 {
     const auto detail =
         std::dynamic_pointer_cast<arrow::AsyncErrorDetail>(status.detail());
@@ -226,9 +231,9 @@ START_TEST(what_fails_here_is_told_by_Arrow)
         const Delivery got = carry(world, stream_of(world, &faulty), to);
 
         if (to == To::EACH)
-            check_reported(got, code, "batch 3 has gone");
+            check_reported(got, code, "tasks: batch 3 has gone");
         else
-            check_status(got.status, to, code, "batch 3 has gone");
+            check_status(got.status, to, code, "tasks: batch 3 has gone");
         check_begins(faulty.batches, got.batches);
         if (!is_driven(to))
             ck_assert_uint_eq(got.batches.size(), place == SCHEMA ? 0 : 3);

@@ -263,7 +263,7 @@ void check_fault(const std::function<Reader()> &read)
         rows += batch->num_rows();
     ck_assert_int_eq(rows, expected);
     ck_assert_int_eq(got.ending.end, UVA_END_FAILED);
-    check_text(got.ending.message, text);
+    check_text(got.ending.message, "arrow_stream: " + text);
 }
 
 START_TEST(a_line_that_is_none_fails_behind_the_rows_before_it)
