@@ -265,11 +265,13 @@ struct uva_pusher; /* the writing end, for any number of threads */
  * close the pusher. Once the pusher was closed on the loop thread, no function
  * is called; if another thread closes it, a call may still be running. */
 struct uva_push_source {
-    /* the window has room again, half of it, after a push returned EAGAIN;
-     * NULL: no callback */
+    /* the window has room again, half of it, after a push returned EAGAIN. It
+     * may be called before that push has returned to another thread: there,
+     * clear your flag before the push. NULL: no callback */
     void (*on_writable)(void *ctx, struct uva_pusher *pusher) UVA_0;
-    /* the stream has ended or was cancelled: pushes return EPIPE; NULL: no
-     * callback */
+    /* the stream has ended: pushes return EPIPE. A stream that was not started
+     * ends at its release; if the runtime closes before, pushes return EPIPE
+     * without this call, so wait with a limit. NULL: no callback */
     void (*on_closed)(void *ctx, struct uva_pusher *pusher) UVA_0;
     void (*free_ctx)(void *ctx)
         UVA_0;       /* the last call; any thread; may be NULL */
@@ -308,7 +310,8 @@ UVA_API UVA_MUST_CHECK int uva_pusher_set_schema(struct uva_pusher *pusher,
  *
  * With another timeout it waits for room first, up to `timeout_ms`
  * (UVA_FOREVER: without a limit, which is how a receiving thread passes
- * back-pressure on). Returns 0; ETIMEDOUT: there was no room; EDEADLK on the
+ * back-pressure on). Returns 0; ETIMEDOUT: there was no room, and the batch is
+ * lost, so to wait in steps use a timeout of 0 and on_writable; EDEADLK on the
  * loop thread.
  *
  * Returns in both cases EPIPE if the stream has ended; EINVAL without a schema,
