@@ -47,8 +47,7 @@ struct uva__reader_ops {
     /* gives the metadata of the stream, if `code` is 0, or of the failure of
      * the last call: borrows, until the next call; or NULL. May be NULL */
     const char *(*metadata)(struct uva__reader *reader, int code);
-    /* gives the rows and the bytes of all batches, after open; 0: not known.
-     * NULL: they are not */
+    /* gives the rows and the bytes of all batches, after open; 0: not known */
     void (*expect)(struct uva__reader *reader, int64_t *rows, int64_t *bytes);
     /* ends reading, before close, also of a source that was never opened:
      * releases the batches that are read. Returns whether the stream may end

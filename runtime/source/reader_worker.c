@@ -151,8 +151,6 @@ static void worker_expect(struct uva__reader *r)
 {
     int64_t rows = 0, bytes = 0;
 
-    if (r->ops->expect == NULL)
-        return;
     r->ops->expect(r, &rows, &bytes);
     uva__meter_expect(r->source.meter, rows, bytes);
 }

@@ -92,6 +92,39 @@ static void call_late(void *ctx)
     producer->cancel(producer);
 }
 
+static struct recording_handler *driven;
+static struct ArrowAsyncProducer *driver; /* its producer */
+
+/* Is called by the handler's release, among others. */
+static void call_once_released(void *ctx)
+{
+    (void)ctx;
+    if (driven->released)
+        call_late(driver);
+}
+
+START_TEST(late_calls_of_a_release_are_counted)
+{
+    struct uva_stream *stream = fixture_blocking(&f);
+    struct recording_handler handler;
+    struct uva_runtime_stats stats;
+
+    recording_handler_init(&handler, 8, 0);
+    handler.nudge = call_once_released;
+    driven = &handler;
+    driver = &stream->tail->abi;
+    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, NULL, NULL), 0);
+    uva_stream_release(stream);
+    while (!recording_handler_is_released(&handler))
+        loop_turn(&f.loop);
+    ck_assert_int_eq(handler.tasks, 4);
+    uva_runtime_get_stats(f.loop.runtime, &stats);
+    ck_assert_int_eq(stats.late_calls, 3);
+    recording_handler_fini(&handler);
+    fixture_close_counted(&f, 1, 1);
+}
+END_TEST
+
 /* Late calls arrive from a peer that kept a pointer to a producer, when that
  * memory already belongs to the producer of this stream. */
 START_TEST(late_calls_are_nothing_to_a_stream_that_has_not_begun)
@@ -466,6 +499,7 @@ static TCase *streams(void)
               a_stage_without_memory_fails_the_stream,
               a_stream_that_fails_without_memory_says_so,
               a_runtime_refuses_what_makes_no_sense,
+              late_calls_of_a_release_are_counted,
               at03_what_is_no_task_is_not_extracted,
               g16_a_task_kept_past_a_drop_fails_with_one_of_two_codes, NULL);
     suite_add_loops(tcase, 0, 2, a_map_without_a_function_fails_the_stream,

@@ -65,6 +65,19 @@ START_TEST(offsets_are_left_behind)
 }
 END_TEST
 
+START_TEST(nulls_need_not_be_counted)
+{
+    static const int64_t items[] = {1, 2, 3};
+    const struct ArrowArray *x;
+
+    cast_fields("l", "i", 0);
+    cast_column(3, NULL, items, NULL)->null_count = -1;
+    x = cast_result();
+    ck_assert_int_eq(x->null_count, 0);
+    ck_assert_int_eq(((const int32_t *)x->buffers[1])[2], 3);
+}
+END_TEST
+
 START_TEST(an_empty_array_is_cast)
 {
     cast_fields("l", "b", 0);
@@ -799,10 +812,10 @@ int main(void)
                     bytes_of_one_size_become_others, NULL);
     suite_add(
         all, the_error_names_column_row_value_and_type, a_null_hides_its_value,
-        an_empty_array_is_cast, many_items_are_cast, each_type_reads_and_writes,
-        half_precision_comes_back, an_equal_schema_is_passed_on_as_a_whole,
-        there_are_nulls_of_every_type, a_text_stays_where_it_is,
-        views_of_much_text_have_several_buffers, an_unknown_format_is_passed_on,
-        NULL);
+        nulls_need_not_be_counted, an_empty_array_is_cast, many_items_are_cast,
+        each_type_reads_and_writes, half_precision_comes_back,
+        an_equal_schema_is_passed_on_as_a_whole, there_are_nulls_of_every_type,
+        a_text_stays_where_it_is, views_of_much_text_have_several_buffers,
+        an_unknown_format_is_passed_on, NULL);
     return suite_run(suite);
 }

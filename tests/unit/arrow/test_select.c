@@ -227,6 +227,86 @@ START_TEST(texts_without_data_are_an_error)
 }
 END_TEST
 
+/* Arrays of texts of bytes that do not begin at 0; nulls are not counted. */
+static int select_texts(const int32_t *offsets, const char *data, unsigned bits,
+                        struct ArrowDeviceArray *out)
+{
+    struct sample s = {
+        .array = {.device_id = -1, .device_type = ARROW_DEVICE_CPU}};
+    int code;
+
+    plain_schema(&s.schema, "u", "x", 0);
+    plain_array(&s.array.array, 4, 3, 0);
+    s.array.array.null_count = -1;
+    s.array.array.buffers[1] = offsets;
+    s.array.array.buffers[2] = data;
+    code = sample_select(&s, bits, out);
+    ck_assert(uva_array_is_live(&s.array) == (code != 0));
+    uva_array_release(&s.array);
+    uva_schema_release(&s.schema);
+    return code;
+}
+
+START_TEST(texts_may_be_empty)
+{
+    static const int32_t offsets[] = {1, 2, 2, 3, 5}, none[5] = {0};
+    struct ArrowDeviceArray out;
+    const int32_t *got;
+
+    ck_assert_int_eq(select_texts(offsets, "-abcd", 0xb, &out), 0);
+    got = out.array.buffers[1];
+    ck_assert_int_eq(out.array.length, 3);
+    ck_assert_int_eq(got[2] - got[1], 0);
+    ck_assert_mem_eq((const char *)out.array.buffers[2] + got[0], "acd", 3);
+    uva_array_release(&out);
+    ck_assert_int_eq(select_texts(none, NULL, 5, &out), 0);
+    ck_assert_int_eq(out.array.length, 2);
+    uva_array_release(&out);
+}
+END_TEST
+
+START_TEST(texts_that_go_back_are_an_error)
+{
+    static const int32_t negative[] = {-1, 1, 2, 3, 4};
+    static const int32_t back[] = {2, 1, 2, 3, 4};
+    struct ArrowDeviceArray out;
+
+    ck_assert_int_eq(select_texts(negative, "data", 5, &out), EINVAL);
+    ck_assert_int_eq(select_texts(back, "data", 5, &out), EINVAL);
+}
+END_TEST
+
+/* Lists of one item each. */
+START_TEST(a_run_may_cross_words)
+{
+    enum { LISTS = 200 };
+    static int32_t offsets[LISTS + 1];
+    struct sample s = {
+        .array = {.device_id = -1, .device_type = ARROW_DEVICE_CPU}};
+    struct ArrowDeviceArray out;
+    struct uva__mask mask;
+    uint8_t bits[LISTS / 8];
+
+    for (int i = 0; i <= LISTS; i++)
+        offsets[i] = i;
+    memset(bits, 0xff, sizeof(bits));
+    bits[0] = 0xfe;
+    bits[19] = 0xf7;
+    plain_schema(&s.schema, "+l", "x", 1);
+    plain_schema(s.schema.children[0], "n", "x", 0);
+    plain_array(&s.array.array, LISTS, 2, 1);
+    plain_array(s.array.array.children[0], LISTS, 0, 0);
+    s.array.array.buffers[1] = offsets;
+    uva__mask_read(&mask, bits, LISTS);
+    ck_assert_int_eq(
+        uva__select_rows(&allocator, &s.schema, &s.array, &mask, &out), 0);
+    ck_assert_int_eq(out.array.length, LISTS - 2);
+    ck_assert_int_eq(out.array.children[0]->length, LISTS - 2);
+    uva_array_release(&out);
+    uva_schema_release(&s.schema);
+}
+END_TEST
+
 START_TEST(rows_out_of_range_are_an_error)
 {
     static const int32_t offsets[] = {0, 9, 2, 4};
@@ -234,12 +314,14 @@ START_TEST(rows_out_of_range_are_an_error)
         .array = {.device_id = -1, .device_type = ARROW_DEVICE_CPU}};
     struct ArrowDeviceArray out;
 
-    plain_schema(&s.schema, "+s", "x", 1);
-    plain_schema(s.schema.children[0], "u", "x", 0);
-    plain_array(&s.array.array, 3, 1, 1);
-    plain_array(s.array.array.children[0], 3, 3, 0);
-    s.array.array.children[0]->buffers[1] = offsets;
-    s.array.array.children[0]->buffers[2] = "data";
+    plain_schema(&s.schema, "+s", "x", 2);
+    plain_array(&s.array.array, 3, 1, 2);
+    for (int i = 0; i < 2; i++) {
+        plain_schema(s.schema.children[i], "u", "x", 0);
+        plain_array(s.array.array.children[i], 3, 3, 0);
+        s.array.array.children[i]->buffers[1] = offsets;
+        s.array.array.children[i]->buffers[2] = "data";
+    }
     ck_assert_int_eq(sample_select(&s, 5, &out), EINVAL);
     ck_assert(uva_array_is_live(&s.array) && !uva_array_is_live(&out));
     uva_array_release(&s.array);
@@ -253,11 +335,13 @@ int main(void)
 
     suite_add_loops(every, 0, 4 * EVERY_TYPES, every_row_keeps_its_value, NULL);
     suite_add_loops(every, 0, 3 * EVERY_TYPES, memory_may_run_out, NULL);
-    return suite_main("select", set_up, tear_down, every,
-                      suite_tests("rows", children_outlive_the_other_rows,
-                                  rows_that_share_items_may_be_too_many,
-                                  texts_that_overlap_may_be_too_many,
-                                  texts_without_data_are_an_error,
-                                  rows_out_of_range_are_an_error, NULL),
-                      NULL);
+    return suite_main(
+        "select", set_up, tear_down, every,
+        suite_tests("rows", children_outlive_the_other_rows,
+                    rows_that_share_items_may_be_too_many,
+                    texts_that_overlap_may_be_too_many,
+                    texts_without_data_are_an_error, texts_may_be_empty,
+                    texts_that_go_back_are_an_error, a_run_may_cross_words,
+                    rows_out_of_range_are_an_error, NULL),
+        NULL);
 }
