@@ -571,9 +571,10 @@ void read_exported(Run *run, Stream *stream,
 
 void run_blocking(Run &run)
 {
-    const uva_window window{run.plan.window, 0, 0, {}};
+    uva_window window{};
     ArrowArrayStream out;
 
+    window.batches = run.plan.window;
     ck_assert_int_eq(
         uva_stream_to_arrow_stream(run.stream, &window, &out, nullptr), 0);
     std::thread reader(read_exported<ArrowArrayStream>, &run, &out,
@@ -587,9 +588,10 @@ void run_blocking(Run &run)
 
 void run_device_blocking(Run &run)
 {
-    const uva_window window{run.plan.window, 0, 0, {}};
+    uva_window window{};
     ArrowDeviceArrayStream out;
 
+    window.batches = run.plan.window;
     ck_assert_int_eq(
         uva_stream_to_device_stream(run.stream, &window, &out, nullptr), 0);
     std::thread reader(
