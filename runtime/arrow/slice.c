@@ -35,7 +35,8 @@ void uva__slice_reduce(const struct ArrowSchema *schema,
 {
     const int64_t at = array->offset + from;
     const bool is_struct = strcmp(schema->format, "+s") == 0;
-    const bool has_nulls = array->null_count != 0 && array->buffers[0] != NULL;
+    const bool has_nulls =
+        is_struct && array->null_count != 0 && array->buffers[0] != NULL;
 
     slice_node(array, from, count);
     for (int64_t i = 0; is_struct && i < array->n_children; i++)

@@ -90,7 +90,8 @@ static inline void uva__consumer_accept(struct uva__consumer *consumer,
                                         int64_t rows)
 {
     consumer->delivered++;
-    consumer->rows += rows;
+    consumer->rows =
+        rows > INT64_MAX - consumer->rows ? INT64_MAX : consumer->rows + rows;
 }
 
 /* Requests one more batch. Thread: loop, once the schema is known. */

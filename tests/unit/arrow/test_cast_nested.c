@@ -521,6 +521,7 @@ static void all_kinds(void)
 {
     static const int32_t two[] = {0, 1, 2}, apart[] = {1, 0}, ones[] = {1, 1};
     static const int8_t low[] = {0, 0}, ids[] = {0, 0};
+    static const uint8_t first[] = {0x01}; /* the row that is not null */
     struct ArrowArray *a, *root = &cast_array.array;
     struct ArrowSchema *f;
 
@@ -535,7 +536,7 @@ static void all_kinds(void)
     f = cast_field(&cast_from, 2, "c", "dictionary", 0);
     plain_schema(plain_schema_dictionary(f), "l", "", 0);
     cast_field(&cast_to, 2, "i", "dictionary", 0);
-    a = cast_values(root, 2, 2, (const uint8_t[]){0x01}, low, NULL);
+    a = cast_values(root, 2, 2, first, low, NULL);
     plain_array(plain_array_dictionary(a), 1, 2, 0);
     a->dictionary->buffers[1] = CAST_LARGE;
     cast_field(cast_field(&cast_from, 3, "+vl", "lists", 1), 0, "l", "item", 0);
