@@ -20,22 +20,19 @@ struct uva__cast_at {
     const struct ArrowArray *out; /* borrows: the result, once it has buffers */
 };
 
-/* Whether item `i`, from 0, is null itself. Thread: any. */
-static inline bool uva__cast_at_is_null(const struct uva__cast_at *at,
-                                        int64_t i)
-{
-    const struct ArrowArray *const array = at->array;
-
-    return at->plan->has_validity && array->null_count != 0 &&
-           array->buffers[0] != NULL &&
-           !uva__bits_get(array->buffers[0], at->from + i);
-}
-
 /* Whether items may be null. Thread: any. */
 static inline bool uva__cast_at_has_nulls(const struct uva__cast_at *at)
 {
     return at->plan->has_validity && at->array->null_count != 0 &&
            at->array->buffers[0] != NULL;
+}
+
+/* Whether item `i`, from 0, is null itself. Thread: any. */
+static inline bool uva__cast_at_is_null(const struct uva__cast_at *at,
+                                        int64_t i)
+{
+    return uva__cast_at_has_nulls(at) &&
+           !uva__bits_get(at->array->buffers[0], at->from + i);
 }
 
 /* Returns the row of item `i`, from 0; -1: there is none, or it is null itself
