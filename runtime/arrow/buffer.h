@@ -34,6 +34,25 @@ static inline int64_t uva__buffer_integer(const void *buffer, int32_t width,
     return narrow;
 }
 
+/* Sets item `i` of such integers to `value`, which they hold. Thread: any one
+ * at a time. */
+static inline void uva__buffer_put_integer(void *buffer, int32_t width,
+                                           int64_t i, int64_t value)
+{
+    char *at = (char *)buffer + i * width;
+    const int16_t narrow = (int16_t)value;
+    const int32_t middle = (int32_t)value;
+
+    assert(width == sizeof(narrow) || width == sizeof(middle) ||
+           width == sizeof(value));
+    if (width == sizeof(middle))
+        memcpy(at, &middle, sizeof(middle));
+    else if (width == sizeof(value))
+        memcpy(at, &value, sizeof(value));
+    else
+        memcpy(at, &narrow, sizeof(narrow));
+}
+
 /* Whether the host can read the buffers of `array` now, without waiting for an
  * event or fetching pages. Thread: any. */
 bool uva__buffer_on_host(const struct ArrowDeviceArray *array);

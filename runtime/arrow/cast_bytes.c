@@ -143,13 +143,8 @@ static int fail_too_long(const struct uva__cast_at *at, int64_t i)
 static void put_offset(const struct uva__cast_at *at, struct ArrowArray *out,
                        int64_t i, int64_t offset)
 {
-    const int32_t narrow = (int32_t)offset;
-    char *const offsets = uva__new_array_buffer(out, 1);
-
-    if (at->plan->to_item == UVA__CAST_OFFSETS64)
-        memcpy(offsets + i * 8, &offset, sizeof(offset));
-    else
-        memcpy(offsets + i * 4, &narrow, sizeof(narrow));
+    uva__buffer_put_integer(uva__new_array_buffer(out, 1),
+                            offset_width(at->plan->to_item), i, offset);
 }
 
 /* An array with room for offsets, and so many bytes of data; -1: no room. */

@@ -66,13 +66,8 @@ bool uva__cast_nested_is_ordered(const struct uva__cast_at *at,
 static void put_integer(struct ArrowArray *out, int64_t buffer, int32_t width,
                         int64_t i, int64_t value)
 {
-    const int32_t narrow = (int32_t)value;
-    char *const to = (char *)uva__new_array_buffer(out, buffer) + i * width;
-
-    if (width == sizeof(value))
-        memcpy(to, &value, sizeof(value));
-    else
-        memcpy(to, &narrow, sizeof(narrow));
+    uva__buffer_put_integer(uva__new_array_buffer(out, buffer), width, i,
+                            value);
 }
 
 /* Puts the lists one after the other. */

@@ -170,27 +170,17 @@ static void fill_flat(struct uva__concat_node *node,
     node->filled = mask->selected;
 }
 
-static void put_offset(char *to, int32_t width, int64_t value)
-{
-    const int32_t narrow = (int32_t)value;
-
-    if (width == sizeof(narrow))
-        memcpy(to, &narrow, sizeof(narrow));
-    else
-        memcpy(to, &value, sizeof(value));
-}
-
 static void fill_texts(struct uva__concat_node *node,
                        const struct ArrowArray *array, int64_t at,
                        const struct uva__mask *mask)
 {
     struct uva__mask_walk walk = {.mask = mask};
     char *const data = (char *)(uintptr_t)node->array->buffers[2];
-    char *end_at = (char *)(uintptr_t)node->array->buffers[1];
+    char *const ends = (char *)(uintptr_t)node->array->buffers[1];
     const char *const offsets = array->buffers[1];
     const char *const texts = array->buffers[2];
     const int32_t width = node->width;
-    int64_t row, end = 0;
+    int64_t row, done = 0, end = 0;
 
     fill_validity(node, array, at, mask);
     while (uva__mask_next_row(&walk, &row)) {
@@ -201,8 +191,7 @@ static void fill_texts(struct uva__concat_node *node,
         if (size > 0)
             memcpy(data + end, texts + from, (size_t)size);
         end += size;
-        end_at += width;
-        put_offset(end_at, width, end);
+        uva__buffer_put_integer(ends, width, ++done, end);
     }
     node->filled = mask->selected;
     node->filled_data = end;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arrow/bits.h"
+#include "arrow/buffer.h"
 
 enum {
     VIEW_SIZE = 16,
@@ -23,25 +24,6 @@ struct uva__concat_kind {
 };
 
 /* ---- reading ------------------------------------------------------------ */
-
-static int64_t integer_at(const void *buffer, int32_t width, int64_t i)
-{
-    const char *const at = (const char *)buffer + i * width;
-    int16_t two;
-    int32_t four;
-    int64_t eight;
-
-    if (width == sizeof(two)) {
-        memcpy(&two, at, sizeof(two));
-        return two;
-    }
-    if (width == sizeof(four)) {
-        memcpy(&four, at, sizeof(four));
-        return four;
-    }
-    memcpy(&eight, at, sizeof(eight));
-    return eight;
-}
 
 static bool has_nulls(const struct uva__concat_node *node,
                       const struct ArrowArray *array)
@@ -223,11 +205,11 @@ static int offsets_span(const struct uva__concat_node *node,
     const int64_t behind = run->array->offset + run->array->length;
     int64_t last;
 
-    *first = integer_at(offsets, node->width, run->at);
-    last = integer_at(offsets, node->width, run->at + run->count);
+    *first = uva__buffer_integer(offsets, node->width, run->at);
+    last = uva__buffer_integer(offsets, node->width, run->at + run->count);
     *size = last - *first;
     return *first < 0 || last < *first ||
-                   last > integer_at(offsets, node->width, behind)
+                   last > uva__buffer_integer(offsets, node->width, behind)
                ? EINVAL
                : 0;
 }
@@ -306,7 +288,7 @@ static bool view_is_sound(const struct ArrowArray *array,
     return view->buffer >= 0 && view->buffer < buffers && view->offset >= 0 &&
            sizes != NULL && array->buffers[2 + view->buffer] != NULL &&
            (int64_t)view->offset + view->length <=
-               integer_at(sizes, sizeof(int64_t), view->buffer);
+               uva__buffer_integer(sizes, sizeof(int64_t), view->buffer);
 }
 
 static int measure_view(struct uva__concat_node *node,
@@ -416,7 +398,8 @@ static int64_t view_size_at(const struct uva__concat_node *node,
 {
     if (is_null(node, run->array, run->at + i))
         return 0;
-    return integer_at(run->array->buffers[2], node->width, run->at + i);
+    return uva__buffer_integer(run->array->buffers[2], node->width,
+                               run->at + i);
 }
 
 /* The items that the lists of a run refer to, in any order. */
@@ -428,8 +411,8 @@ static int list_view_span(const struct uva__concat_node *node,
 
     for (int64_t i = 0; i < run->count; i++) {
         const int64_t size = view_size_at(node, run, i);
-        const int64_t offset =
-            integer_at(run->array->buffers[1], node->width, run->at + i);
+        const int64_t offset = uva__buffer_integer(run->array->buffers[1],
+                                                   node->width, run->at + i);
 
         if (size == 0)
             continue;
@@ -452,19 +435,6 @@ static int measure_list_view(struct uva__concat_node *node,
     return code != 0 ? code : measure_items(node, &items);
 }
 
-static void put_integer(char *to, int32_t width, int64_t value)
-{
-    const int32_t narrow = (int32_t)value;
-    const int16_t short_value = (int16_t)value;
-
-    if (width == sizeof(value))
-        memcpy(to, &value, sizeof(value));
-    else if (width == sizeof(narrow))
-        memcpy(to, &narrow, sizeof(narrow));
-    else
-        memcpy(to, &short_value, sizeof(short_value));
-}
-
 static void fill_list_view(struct uva__concat_node *node,
                            const struct uva__concat_run *run)
 {
@@ -480,10 +450,10 @@ static void fill_list_view(struct uva__concat_node *node,
     for (int64_t i = 0; i < run->count; i++) {
         const int64_t size = view_size_at(node, run, i);
         const int64_t offset =
-            integer_at(run->array->buffers[1], width, run->at + i);
+            uva__buffer_integer(run->array->buffers[1], width, run->at + i);
 
-        put_integer(offsets + i * width, width, size == 0 ? 0 : offset + by);
-        put_integer(sizes + i * width, width, size);
+        uva__buffer_put_integer(offsets, width, i, size == 0 ? 0 : offset + by);
+        uva__buffer_put_integer(sizes, width, i, size);
     }
     uva__concat_node_fill(child, &items);
 }
@@ -545,7 +515,8 @@ static int dense_member(const struct uva__concat_node *node,
 
 static int64_t dense_offset(const struct uva__concat_run *run, int64_t i)
 {
-    return integer_at(run->array->buffers[1], sizeof(int32_t), run->at + i);
+    return uva__buffer_integer(run->array->buffers[1], sizeof(int32_t),
+                               run->at + i);
 }
 
 static int dense_span(const struct uva__concat_node *node,
@@ -596,8 +567,8 @@ static void fill_dense(struct uva__concat_node *node,
         const int member = dense_member(node, run, i);
         const int64_t by = node->children[member].filled - spans.first[member];
 
-        put_integer(offsets + i * (int64_t)sizeof(int32_t), sizeof(int32_t),
-                    dense_offset(run, i) + by);
+        uva__buffer_put_integer(offsets, sizeof(int32_t), i,
+                                dense_offset(run, i) + by);
     }
     for (int64_t i = 0; i < node->n_children; i++) {
         const struct uva__concat_run items = run_below(
@@ -619,7 +590,8 @@ static int64_t ends_find(const struct ArrowArray *ends, int32_t width,
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
 
-        if (integer_at(ends->buffers[1], width, ends->offset + middle) > at)
+        if (uva__buffer_integer(ends->buffers[1], width,
+                                ends->offset + middle) > at)
             high = middle;
         else
             low = middle + 1;
@@ -667,12 +639,12 @@ static void fill_runs(struct uva__concat_node *node,
 
     (void)ends_span(node, run, &first, &count);
     for (int64_t i = 0; i < count; i++) {
-        end = integer_at(ends->buffers[1], node->width,
-                         ends->offset + first + i) -
+        end = uva__buffer_integer(ends->buffers[1], node->width,
+                                  ends->offset + first + i) -
               run->at;
         end = end < run->count ? end : run->count;
-        put_integer(target_at(child, 1, node->width), node->width,
-                    node->filled + end);
+        uva__buffer_put_integer(target_at(child, 1, node->width), node->width,
+                                0, node->filled + end);
         child->filled++;
     }
     values = run_below(run->array, 1, first, count);
