@@ -2,13 +2,10 @@
 /* The buffers of arrays with children: offsets that begin at 0, as the children
  * of the result have the items of these rows alone. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "arrow/buffer.h"
 #include "arrow/cast_kinds.h"
-
-enum { UNION_IDS = 128 };
 
 static int fail_offsets(const struct uva__cast_at *at)
 {
@@ -114,21 +111,10 @@ static int lists_new(const struct uva__cast_at *at, struct ArrowArray *out)
 
 /* The items of a dense union that each member has. */
 struct members {
-    int8_t of_id[UNION_IDS]; /* the number of the child; -1: none */
-    int64_t first[UNION_IDS], end[UNION_IDS]; /* by child; equal: none */
+    int8_t of_id[UVA__UNION_IDS]; /* the number of the child; -1: none */
+    int64_t first[UVA__UNION_IDS],
+        end[UVA__UNION_IDS]; /* by child; equal: none */
 };
-
-static void members_init(struct members *m, const char *format)
-{
-    const char *at = strchr(format, ':') + 1;
-    int8_t member = 0;
-    char *end;
-
-    memset(m, 0, sizeof(*m));
-    memset(m->of_id, -1, sizeof(m->of_id));
-    for (; *at != '\0'; at = *end == ',' ? end + 1 : end)
-        m->of_id[strtol(at, &end, 10)] = member++;
-}
 
 /* The member of row `i`; -1: the id is wrong. */
 static int member_of(const struct uva__cast_at *at, const struct members *m,
@@ -146,7 +132,8 @@ static int64_t dense_offset(const struct uva__cast_at *at, int64_t i)
 
 static bool members_read(struct members *m, const struct uva__cast_at *at)
 {
-    members_init(m, at->plan->from->format);
+    memset(m, 0, sizeof(*m));
+    uva__format_members(at->plan->from->format, m->of_id);
     for (int64_t i = 0; i < at->count; i++) {
         const int member = member_of(at, m, i);
         const int64_t offset = dense_offset(at, i);

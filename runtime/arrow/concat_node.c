@@ -501,8 +501,8 @@ static void fill_sparse(struct uva__concat_node *node,
 
 /* The items of each child that a run of a dense union refers to. */
 struct dense_spans {
-    int32_t first[CONCAT_UNION_IDS],
-        end[CONCAT_UNION_IDS]; /* by child; equal: none */
+    int32_t first[UVA__UNION_IDS],
+        end[UVA__UNION_IDS]; /* by child; equal: none */
 };
 
 static int dense_member(const struct uva__concat_node *node,
@@ -795,18 +795,6 @@ static int64_t integer_max(const char *format)
     }
 }
 
-/* Reads the type ids of "+ud:3,5": the children have them in this order. */
-static void read_members(struct uva__concat_node *node, const char *format)
-{
-    const char *at = strchr(format, ':') + 1;
-    int8_t member = 0;
-    char *end;
-
-    memset(node->members, -1, sizeof(node->members));
-    for (; *at != '\0'; at = *end == ',' ? end + 1 : end)
-        node->members[strtol(at, &end, 10)] = member++;
-}
-
 int uva__concat_node_init(struct uva__concat_node *node,
                           const struct ArrowSchema *schema)
 {
@@ -826,7 +814,7 @@ int uva__concat_node_init(struct uva__concat_node *node,
     if (node->kind == &KIND_FIXED_LIST)
         node->list_size = strtol(schema->format + 3, NULL, 10);
     if (node->kind == &KIND_SPARSE || node->kind == &KIND_DENSE)
-        read_members(node, schema->format);
+        uva__format_members(schema->format, node->members);
     return 0;
 }
 

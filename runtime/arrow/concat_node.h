@@ -8,8 +8,6 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-enum { CONCAT_UNION_IDS = 128 };
-
 /* Rows of one array, at the positions that its buffers have. */
 struct uva__concat_run {
     const struct ArrowArray *array; /* borrows */
@@ -26,7 +24,7 @@ struct uva__concat_node {
     int32_t width;                       /* bytes of an item or an offset */
     int64_t list_size;                   /* items of a fixed-size list */
     int64_t index_max;                   /* largest index of a dictionary */
-    int8_t members[CONCAT_UNION_IDS];    /* the child of each type id; or -1 */
+    int8_t members[UVA__UNION_IDS];      /* the child of each type id; or -1 */
     struct uva__concat_node *children;   /* borrows: in the same block */
     int64_t n_children;                  /* number of those */
     struct uva__concat_node

@@ -3,6 +3,7 @@
 #include "arrow/format.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- the layouts -------------------------------------------------------- */
@@ -275,6 +276,17 @@ int uva__format_read(const char *format, struct uva__layout *out)
     if (strncmp(format, "w:", 2) == 0)
         return format_fixed_binary(format + 2, out);
     return ENOTSUP;
+}
+
+void uva__format_members(const char *format, int8_t of_id[UVA__UNION_IDS])
+{
+    const char *at = strchr(format, ':') + 1;
+    int8_t member = 0;
+    char *end;
+
+    memset(of_id, -1, UVA__UNION_IDS);
+    for (; *at != '\0'; at = *end == ',' ? end + 1 : end)
+        of_id[strtol(at, &end, 10)] = member++;
 }
 
 int32_t uva__format_width(const char *format)

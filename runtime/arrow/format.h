@@ -42,6 +42,13 @@ struct uva__layout {
 UVA_MUST_CHECK int uva__format_read(const char *format,
                                     struct uva__layout *out);
 
+enum { UVA__UNION_IDS = 128 }; /* type ids of a union: from 0 */
+
+/* Reads the type ids of a union, as in "+ud:3,5": for each of them the number
+ * of its child, for all other ids -1. Relies on a format that was read. Thread:
+ * any. */
+void uva__format_members(const char *format, int8_t of_id[UVA__UNION_IDS]);
+
 /* The size of an item in bytes, if `format` is a number or a time; otherwise 0,
  * for valid and invalid formats alike. Fast. Thread: any. */
 int32_t uva__format_width(const char *format);
