@@ -53,6 +53,13 @@ static inline void uva__buffer_put_integer(void *buffer, int32_t width,
         memcpy(at, &narrow, sizeof(narrow));
 }
 
+/* Whether rows of `array` may be null. Relies on a format with a validity
+ * bitmap: others may have no first buffer. Thread: any. */
+static inline bool uva__buffer_may_have_nulls(const struct ArrowArray *array)
+{
+    return array->null_count != 0 && array->buffers[0] != NULL;
+}
+
 /* Whether the host can read the buffers of `array` now, without waiting for an
  * event or fetching pages. Thread: any. */
 bool uva__buffer_on_host(const struct ArrowDeviceArray *array);

@@ -6,6 +6,7 @@
 #define UVA_ARROW_CAST_AT_H
 
 #include "arrow/bits.h"
+#include "arrow/buffer.h"
 #include "arrow/cast_plan.h"
 #include "arrow/new_array.h"
 
@@ -23,8 +24,7 @@ struct uva__cast_at {
 /* Whether items may be null. Thread: any. */
 static inline bool uva__cast_at_has_nulls(const struct uva__cast_at *at)
 {
-    return at->plan->has_validity && at->array->null_count != 0 &&
-           at->array->buffers[0] != NULL;
+    return at->plan->has_validity && uva__buffer_may_have_nulls(at->array);
 }
 
 /* Whether item `i`, from 0, is null itself. Thread: any. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "arrow/bits.h"
+#include "arrow/buffer.h"
 #include "arrow/concat_mask.h"
 #include "arrow/concat_node.h"
 #include "arrow/structs.h"
@@ -289,11 +290,6 @@ size_t uva__concat_columns(const struct uva__concat *concat)
     return concat->columns;
 }
 
-static bool may_have_nulls(const struct ArrowArray *array)
-{
-    return array->null_count != 0 && array->buffers[0] != NULL;
-}
-
 bool uva__concat_note(const struct uva__concat *concat,
                       const struct ArrowArray *batch,
                       struct uva__concat_part *part)
@@ -303,12 +299,13 @@ bool uva__concat_note(const struct uva__concat *concat,
     const char **const values = part->values;
     const int64_t at = batch->offset, rows = batch->length;
 
-    if (concat->columns == 0 || may_have_nulls(batch) || rows > INT32_MAX)
+    if (concat->columns == 0 || uva__buffer_may_have_nulls(batch) ||
+        rows > INT32_MAX)
         return false;
     for (size_t i = 0; i < concat->columns; i++, node++) {
         const struct ArrowArray *const column = children[i];
 
-        if (may_have_nulls(column) || column->length - at < rows)
+        if (uva__buffer_may_have_nulls(column) || column->length - at < rows)
             return false;
         values[i] = (const char *)column->buffers[1] +
                     (column->offset + at) * node->width;

@@ -25,11 +25,6 @@ static bool mask_is_struct(const struct uva__concat_node *node)
     return strcmp(node->format, "+s") == 0;
 }
 
-static bool mask_has_nulls(const struct ArrowArray *array)
-{
-    return array->null_count != 0 && array->buffers[0] != NULL;
-}
-
 static bool mask_is_text(const struct uva__concat_node *node)
 {
     return node->layout.n_buffers == 3 &&
@@ -76,7 +71,7 @@ static int measure_texts(struct uva__concat_node *node,
         sum += to - from;
     }
     node->items = mask->selected;
-    node->nullable = mask_has_nulls(array);
+    node->nullable = uva__buffer_may_have_nulls(array);
     node->data = sum;
     return sum > 0 && array->buffers[2] == NULL ? EINVAL : 0;
 }
@@ -88,7 +83,7 @@ static int measure_struct(struct uva__concat_node *node,
     int code = 0;
 
     node->items = mask->selected;
-    node->nullable = mask_has_nulls(array);
+    node->nullable = uva__buffer_may_have_nulls(array);
     for (int64_t i = 0; i < node->n_children && code == 0; i++) {
         const struct ArrowArray *const child = array->children[i];
 

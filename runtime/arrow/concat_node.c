@@ -30,7 +30,7 @@ static bool has_nulls(const struct uva__concat_node *node,
 {
     return node->layout.n_buffers > 0 &&
            node->layout.buffers[0].kind == UVA__BUFFER_VALIDITY &&
-           array->null_count != 0 && array->buffers[0] != NULL;
+           uva__buffer_may_have_nulls(array);
 }
 
 static bool is_null(const struct uva__concat_node *node,

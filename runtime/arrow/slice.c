@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "arrow/buffer.h"
+
 /* How many of the remaining items are null: zero or all, as before, or a number
  * that only the validity bitmap knows. */
 static int64_t slice_null_count(const struct ArrowArray *array, int64_t count)
@@ -35,8 +37,7 @@ void uva__slice_reduce(const struct ArrowSchema *schema,
 {
     const int64_t at = array->offset + from;
     const bool is_struct = strcmp(schema->format, "+s") == 0;
-    const bool has_nulls =
-        is_struct && array->null_count != 0 && array->buffers[0] != NULL;
+    const bool has_nulls = is_struct && uva__buffer_may_have_nulls(array);
 
     slice_node(array, from, count);
     for (int64_t i = 0; is_struct && i < array->n_children; i++)
