@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fails when no example and no command calls a public function, or when an example
+has more than 80 lines. Usage: check_examples.py [--list] [ROOT] | --self-test
+
+--list prints each function with the files of examples/ and tools/ that call it. A
+name in a comment or a text is no call; the definition of a function that programs
+define (uva_subject_...) is one, and so is a function passed as a callback. The
+functions of the C++ classes are shown in C.
+"""
+import glob
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "abi"))
+import interface  # noqa: E402
+
+LINES = 80
+
+# Functions that are not shown, and why
+UNSHOWN = {
+}
+
+# Not yet shown, and not yet short: these lists only shrink.
+TO_SHOW = set("""
+    uva_adbc_execute uva_adbc_pool_session uva_array_buffers
+    uva_array_concat uva_array_from_dlpack uva_array_memory
+    uva_array_release_after uva_array_select uva_array_share
+    uva_array_to_cpu uva_array_to_dlpack uva_check_array uva_check_conclude
+    uva_check_conclude_device_stream uva_check_device_stream
+    uva_check_handler uva_check_withdraw uva_device_detach
+    uva_device_register uva_metadata_size uva_permits_explain
+    uva_permits_new uva_permits_release uva_permits_resize
+    uva_permits_within uva_runtime_acquire uva_runtime_keep_alive
+    uva_runtime_log uva_runtime_on_loop uva_runtime_post uva_runtime_release
+    uva_runtime_run uva_schema_is_live uva_stream_acquire uva_stream_cast
+    uva_stream_from_adbc uva_stream_from_async uva_stream_from_commit
+    uva_stream_from_device_stream uva_stream_from_partition
+    uva_stream_from_partitions uva_stream_from_query_partitions
+    uva_stream_from_rollback uva_stream_from_table_schema
+    uva_stream_get_info uva_stream_get_runtime uva_stream_get_stats
+    uva_stream_is_dropped uva_stream_of_reader uva_stream_set_priority
+    uva_stream_status uva_stream_to_arrow_stream uva_stream_to_device_stream
+    uva_stream_without_offsets uva_stream_write_file uva_subject_consume
+    uva_subject_open uva_subject_report uva_task_discard uva_task_extract
+    uva_watch_notify uva_watch_slots uva_workers_new uva_workers_release
+""".split())
+TO_SHORTEN = set("""
+    examples/arrow_stream.c examples/await_sum.cc examples/columns.c
+    examples/csv_decode.c examples/csv_driver.c examples/csv_encode.c
+    examples/csv_scan.c examples/cuda_export.c examples/cuda_kernel.c
+    examples/drive_handler.c examples/embed_loop.c examples/host_epoll.c
+    examples/host_glib.c examples/host_thread.c examples/listener.c
+    examples/look_up.c examples/metadata.c examples/numbers.c
+    examples/opencl_columns.c examples/opencl_kernel.c examples/pipeline.c
+    examples/push_socket.c examples/read_parquet.c examples/row_server.c
+    examples/server.c examples/shape_batches.c examples/squares.cc
+    examples/task_table.c examples/tck_producer.c
+""".split())
+
+NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', re.S)
+NAME = re.compile(r"\buva_\w+")
+
+
+def public_functions(root):
+    found = interface.parsed(os.path.join(root, "include"))
+    return sorted(name for name in found.functions
+                  if not interface.NOT_EXPORTED.search(name) or
+                  name.startswith("uva_subject_"))
+
+
+def calls_of(text):
+    return set(NAME.findall(NO_CODE.sub(" ", text)))
+
+
+def sources(root):
+    """Yields each file of an example or of the command, and its text."""
+    for folder, pattern in (("examples", "*"), ("tools", "*"), ("tools", "*/*")):
+        for path in sorted(glob.glob(os.path.join(root, folder, pattern))):
+            if path.endswith((".c", ".cc", ".h")):
+                with open(path, encoding="utf-8") as file:
+                    yield os.path.relpath(path, root), file.read()
+
+
+def faults(functions, files, unshown, to_show, to_shorten):
+    """Yields the faults of `files`, pairs of a path and its text."""
+    shown = {name: [] for name in functions}
+    long = set()
+    for path, text in files:
+        for name in calls_of(text) & set(shown):
+            shown[name].append(path)
+        lines = text.count("\n")
+        if path.startswith("examples/") and lines > LINES:
+            long.add(path)
+            if path not in to_shorten:
+                yield f"{path}: has {lines} lines, {LINES} at most"
+    for path in sorted(to_shorten - long):
+        yield f"{path}: is short: remove it from TO_SHORTEN"
+    silent = set(unshown) | to_show
+    for name, paths in shown.items():
+        if not paths and name not in silent:
+            yield f"{name}: no example and no command calls it"
+        elif paths and name in silent:
+            yield f"{name}: {paths[0]} shows it: remove it from the list"
+    for name in sorted(silent - set(shown)):
+        yield f"{name}: is listed, and no public function"
+
+
+def self_test():
+    short, long = "uva_a();\n", "uva_b();\n" * 81
+    cases = (
+        ([("examples/a.c", short)], {}, set(), set(), 1),  # uva_b
+        ([("examples/a.c", short), ("tools/b.c", long)], {}, set(), set(), 0),
+        ([("examples/a.c", short + long)], {}, set(), set(), 1),
+        ([("examples/a.c", short + long)], {}, set(), {"examples/a.c"}, 0),
+        ([("examples/a.c", short)], {"uva_b": "why"}, set(), set(), 0),
+        ([("examples/a.c", short)], {}, {"uva_b"}, {"examples/a.c"}, 1),
+        ([("examples/a.c", short)], {"uva_a": "why"}, {"uva_b"}, set(), 1),
+        ([("examples/a.c", short)], {}, {"uva_b", "uva_c"}, set(), 1),
+        ([("examples/a.c", short + "/* uva_b() */ f(\"uva_b()\");\n")], {},
+         set(), set(), 1))
+    for i, (files, unshown, to_show, to_shorten, wanted) in enumerate(cases):
+        found = list(faults(["uva_a", "uva_b"], files, unshown, to_show,
+                            to_shorten))
+        if len(found) != wanted:
+            print(f"case {i}: {wanted} faults wanted, found {found}")
+            return True
+    print(f"{len(cases)} cases")
+    return False
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    listed = "--list" in arguments
+    root = next((word for word in arguments if word != "--list"), ".")
+    functions, files = public_functions(root), list(sources(root))
+    for name in functions if listed else ():
+        users = [path for path, text in files if name in calls_of(text)]
+        print(f"{name}: {' '.join(users) or UNSHOWN.get(name, 'nowhere')}")
+    bad = list(faults(functions, files, UNSHOWN, TO_SHOW, TO_SHORTEN))
+    count = sum(path.startswith("examples/") for path, _ in files)
+    if len(functions) < 130 or count < 20:
+        bad.append(f"only {len(functions)} functions, {count} files were found")
+    silent, long = len(UNSHOWN) + len(TO_SHOW), len(TO_SHORTEN)
+    print("\n".join(bad) or f"{len(functions) - silent} functions are shown, "
+          f"{silent} are not; {count - long} of {count} files are short")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
