@@ -201,7 +201,8 @@ class Server:
         self.reader.start()
 
     def _read(self):
-        self.errors += self.process.stderr.read().decode().splitlines()
+        for line in self.process.stderr:
+            self.errors.append(line.decode().rstrip("\n"))
 
     def __enter__(self):
         return self

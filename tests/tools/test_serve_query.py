@@ -586,8 +586,8 @@ class Life(unittest.TestCase):
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         with Server(name="full", begin=lambda: resource.setrlimit(
                 resource.RLIMIT_FSIZE, (200, most))) as server:
-            server.wait(lambda _: os.path.getsize(server.log) >= 200)
-            server.ask("/lost")
+            server.wait(lambda _: any("access log:" in line
+                                      for line in server.errors))
             resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
                              (most, most))
             server.wait(lambda _: server.ask("/kept") and
