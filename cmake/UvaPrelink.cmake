@@ -28,18 +28,24 @@ function(uva_prelink target)
     if(UVA_WERROR)
         list(APPEND flags -Werror)
     endif()
-    set(weaken)
+    # The checker's archive has functions of the core that only itself calls.
+    set(list "${PROJECT_SOURCE_DIR}/runtime/symbols/${name}.txt")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
+    file(STRINGS "${list}" functions REGEX "^uva_")
+    list(TRANSFORM functions REPLACE " .*" "")
+    list(TRANSFORM functions PREPEND "--keep-global-symbol=")
+    set(narrow COMMAND "${CMAKE_OBJCOPY}" ${functions})
     if("WEAK" IN_LIST ARGN)
-        set(weaken COMMAND "${CMAKE_OBJCOPY}" --wildcard "--weaken-symbol=uva_*"
-            "${object}")
+        list(APPEND narrow --wildcard "--weaken-symbol=uva_*")
     endif()
+    list(APPEND narrow "${object}")
     add_custom_command(OUTPUT "${folder}/${file}"
         COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}"
         COMMAND "${CMAKE_COMMAND}" -E rm -f "${folder}/${file}"
         COMMAND "${CMAKE_C_COMPILER}" ${flags} -r -nostdlib -flto
             -flto-partition=one -fno-use-linker-plugin -flinker-output=dyn
             -ffunction-sections -fdata-sections "${objects}" -o "${object}"
-        ${weaken}
+        ${narrow}
         COMMAND "${CMAKE_AR}" rcs "${folder}/${file}" "${object}"
         DEPENDS "${objects}" COMMAND_EXPAND_LISTS VERBATIM
         COMMENT "Optimising the installed ${file} as a whole")
