@@ -2,7 +2,7 @@
 /* uvarrow itself as a subject of the test suite, in all three roles.
  * Environment variables choose the source of streams (UVA_SUBJECT_SOURCE:
  * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
- * letter each: m map, l limit, p parallel, t transform, T transform on the loop
+ * letter each: m map, p parallel, t transform, T transform on the loop
  * thread, f filter, r limit_rows, g merge, c concat, both of one stream, a
  * map_async that is answered by other threads, A the same, answered at once, i
  * timeout, y retry, h throttle, b tee and the second branch is read beside it,
@@ -155,11 +155,6 @@ static void add_map(struct uva_stream *stream)
     (void)uva_stream_map(stream, &(struct uva_map){.batch = map_through});
 }
 
-static void add_limit(struct uva_stream *stream)
-{
-    (void)uva_stream_limit_rows(stream, INT64_MAX);
-}
-
 static void add_parallel(struct uva_stream *stream)
 {
     (void)uva_stream_parallel(stream, NULL);
@@ -249,7 +244,6 @@ static void add_inspector(struct uva_stream *stream)
 
 static void (*const stages[128])(struct uva_stream *stream) = {
     ['m'] = add_map,
-    ['l'] = add_limit,
     ['p'] = add_parallel,
     ['t'] = add_transform,
     ['T'] = add_transform_on_loop,
@@ -290,7 +284,7 @@ static bool chain_can(int32_t plan)
     if (chain == NULL)
         return true;
     if (plan == UVA_SUBJECT_TASK_FAILS)
-        return strspn(chain, "lmin") == strlen(chain);
+        return strspn(chain, "min") == strlen(chain);
     return plan != UVA_SUBJECT_ENDLESS || strchr(chain, 'b') == NULL;
 }
 
