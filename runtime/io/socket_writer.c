@@ -20,8 +20,8 @@ static int socket_write(struct uva__writer *writer, struct uva__write_op *op)
 {
     struct socket_writer *w = (struct socket_writer *)writer;
 
-    op->request.socket.data = op;
-    return -uv_write(&op->request.socket, w->socket, op->buffers, op->count,
+    op->request.data = op;
+    return -uv_write(&op->request, w->socket, op->buffers, op->count,
                      socket_on_written);
 }
 

@@ -23,13 +23,13 @@
 
 enum { HIGH_BYTES = 1 << 20 };
 
-static struct uva__writer *writer_acquire(struct uva__writer *w)
+struct uva__writer *uva__writer_acquire(struct uva__writer *w)
 {
     w->users++;
     return w;
 }
 
-static void writer_release(struct uva__writer *w)
+void uva__writer_release(struct uva__writer *w)
 {
     if (--w->users == 0)
         w->ops->free(w);
@@ -43,7 +43,7 @@ static struct uva__write_op *writer_op_new(struct uva__writer *w, size_t count)
         calloc(1, sizeof(*op) + count * sizeof(*op->buffers));
 
     if (op != NULL)
-        op->writer = writer_acquire(w);
+        op->writer = uva__writer_acquire(w);
     return op;
 }
 
@@ -53,7 +53,7 @@ static void writer_op_free(struct uva__write_op *op)
 
     uva_part_release(&op->part);
     free(op);
-    writer_release(w);
+    uva__writer_release(w);
 }
 
 static void writer_op_add(struct uva__write_op *op, const char *data,
@@ -101,6 +101,14 @@ static int writer_send(struct uva__writer *w, struct uva__write_op *op)
 
 /* ---- the end ------------------------------------------------------------ */
 
+/* Stops once there is no end to report, and no write that is wanted. */
+static void writer_settle(struct uva__writer *w)
+{
+    if (w->ops->stop != NULL && w->stream == NULL &&
+        (w->is_unwanted || w->in_flight == 0))
+        w->ops->stop(w);
+}
+
 /* Reports the end, unless the stream was dropped: then there is nothing to call
  * back to. */
 static void writer_report(struct uva__writer *w,
@@ -110,6 +118,7 @@ static void writer_report(struct uva__writer *w,
 
     w->has_ended = false;
     w->stream = NULL;
+    writer_settle(w);
     if (!uva_stream_is_dropped(stream))
         w->options.on_done(w->options.ctx, outcome, w->bytes);
     uva_stream_release(stream);
@@ -140,7 +149,7 @@ static void writer_fail(struct uva__writer *w, int code)
 
 void uva__writer_written(struct uva__write_op *op, int code)
 {
-    struct uva__writer *w = writer_acquire(op->writer);
+    struct uva__writer *w = uva__writer_acquire(op->writer);
 
     w->in_flight--;
     w->queued -= op->bytes;
@@ -156,7 +165,21 @@ void uva__writer_written(struct uva__write_op *op, int code)
         w->is_paused = false;
         uva_stream_resume(w->stream);
     }
-    writer_release(w);
+    writer_settle(w);
+    uva__writer_release(w);
+}
+
+void uva__writer_give_up(struct uva__writer *w, const struct uva_error *error)
+{
+    w->is_unwanted = true;
+    if (w->why.code == 0)
+        w->why = *error;
+    if (w->has_ended)
+        writer_report_complete(w);
+    else if (w->stream != NULL) /* its end may be on the way */
+        uva_stream_cancel(w->stream, error->code, error->message);
+    else
+        writer_settle(w);
 }
 
 /* ---- the consumer ------------------------------------------------------- */
@@ -275,7 +298,8 @@ static void writer_on_done(void *ctx, const struct uva_outcome *outcome)
     struct uva__writer *w = ctx;
     int code;
 
-    w->is_unwanted = outcome->end == UVA_END_CANCELLED;
+    if (outcome->end == UVA_END_CANCELLED)
+        w->is_unwanted = true;
     if (outcome->end != UVA_END_COMPLETE || w->why.code != 0) {
         writer_report_other(w, outcome);
         return;
@@ -303,8 +327,9 @@ static void writer_on_free(void *ctx)
         uva_stream_release(w->stream);
         w->stream = NULL;
         w->is_unwanted = true;
+        writer_settle(w);
     }
-    writer_release(w);
+    uva__writer_release(w);
 }
 
 /* ---- the start ---------------------------------------------------------- */
@@ -347,7 +372,7 @@ int uva__writer_start(struct uva__writer *w, struct uva_stream *stream,
     code = uva_stream_for_each(stream, &consumer, error);
     if (code != 0) {
         uva_stream_release(stream);
-        writer_release(w);
+        uva__writer_release(w);
     }
     return code;
 }

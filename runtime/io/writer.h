@@ -19,6 +19,10 @@ struct uva__writer_ops {
      * uva__writer_written() follows, later; or an errno, and nothing was
      * taken. */
     int (*write)(struct uva__writer *writer, struct uva__write_op *op);
+    /* the end was reported, or the stream was dropped, and each op was written
+     * or is not wanted: writes under way should return soon. May be called
+     * again. NULL: no effect */
+    void (*stop)(struct uva__writer *writer);
     /* frees the writer, which nothing uses any more */
     void (*free)(struct uva__writer *writer);
 };
@@ -26,10 +30,7 @@ struct uva__writer_ops {
 /* A part that is written, or waits for that. */
 struct uva__write_op {
     struct uva__writer *writer; /* counts */
-    union {
-        uv_write_t socket;
-        uv_fs_t file;
-    } request;
+    uv_write_t request;         /* of a socket */
     struct uva__write_op *next; /* of a file: the op after it */
     struct uva_part part;       /* owns; zeroes: the last chunk */
     int64_t bytes;              /* of all buffers */
@@ -43,7 +44,8 @@ struct uva__writer {
     const struct uva__writer_ops *ops; /* static */
     struct uva_write options;          /* with defaults */
     struct uva_stream *stream;         /* counts, until the end is reported */
-    int users;      /* the consumer, and each op: the last one frees */
+    int users;      /* the consumer, each op, and a file's job: the last one
+                       frees */
     int in_flight;  /* ops that are not written */
     int64_t queued; /* bytes of these */
     int64_t bytes;  /* written */
@@ -71,7 +73,16 @@ UVA_MUST_CHECK int uva__writer_start(struct uva__writer *writer,
                                      struct uva_error *error);
 
 /* Reports that an op was written (`code` 0) or was not, and takes it.
- * Thread: loop. */
+ * Thread: loop; any, once the end was reported and the loop has gone. */
 void uva__writer_written(struct uva__write_op *op, int code);
+
+/* Gives up, as the runtime is ending: reports CANCELLED with `error`, unless
+ * the end was reported, and stops. Thread: loop. */
+void uva__writer_give_up(struct uva__writer *writer,
+                         const struct uva_error *error);
+
+/* One more user, and one fewer. Thread: as uva__writer_written(). */
+struct uva__writer *uva__writer_acquire(struct uva__writer *writer);
+void uva__writer_release(struct uva__writer *writer);
 
 #endif

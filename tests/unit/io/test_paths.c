@@ -222,6 +222,7 @@ START_TEST(a_path_without_memory_fails_the_stream)
     bool failed = true;
 
     write_file(O_CREAT);
+    loop_settle(&f.loop); /* the writer is gone */
     for (long k = 1; failed; k++) {
         run.is_done = false;
         run.rows = 0;

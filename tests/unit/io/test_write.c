@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
@@ -20,7 +19,6 @@
 #include "support/check_suite.h"
 #include "support/faulty_libc.h"
 #include "support/fixture.h"
-#include "support/refused_threads.h"
 #include "uvarrow/io.h"
 
 enum { BATCHES = 20, ROWS = 2000, ROOM = 1 << 20 };
@@ -250,52 +248,6 @@ START_TEST(a_file_is_written)
         ck_assert_int_eq(memcmp(bytes + got - 6, "ARROW1", 6), 0);
     (void)close(fd);
     free(bytes);
-}
-END_TEST
-
-/* Its own thread is there when no more are to be had. */
-START_TEST(a_file_without_threads_of_libuv_is_refused)
-{
-    struct uva_write write = options();
-    struct uva_error error = {0};
-    const int fd = memfd_create("test", MFD_CLOEXEC);
-
-    ck_assert_int_eq(
-        uva_stream_write(stream, (uv_stream_t *)&ours, &write, NULL), 0);
-    await_done();
-    uva_stream_release(stream);
-    stream = fixture_blocking(&f);
-    if (refused_threads_begin()) {
-        ck_assert_int_eq(uva_stream_write_file(stream, fd, &write, &error),
-                         ENOMEM);
-        ck_assert_ptr_nonnull(strstr(error.message, "threads"));
-        ck_assert_int_eq(lseek(fd, 0, SEEK_END), 0);
-    }
-    (void)close(fd);
-}
-END_TEST
-
-/* As many as libuv starts, with stacks as large as its own. */
-START_TEST(a_file_is_written_once_threads_are_there)
-{
-    static const char *const counts[] = {"0", "2", "-1", "a"};
-    struct uva_write write = options();
-    const int fd = memfd_create("test", MFD_CLOEXEC);
-    struct rlimit limit;
-
-    ck_assert_int_eq(getrlimit(RLIMIT_STACK, &limit), 0);
-    limit.rlim_cur = (rlim_t)(_i % 2 == 0 ? 4 : 16) << 20;
-    ck_assert_int_eq(setrlimit(RLIMIT_STACK, &limit), 0);
-    ck_assert_int_eq(setenv("UV_THREADPOOL_SIZE", counts[_i], 1), 0);
-    faulty_libc_threads(false);
-    ck_assert_int_eq(uva_stream_write_file(stream, fd, &write, NULL), EPERM);
-    faulty_libc_threads(true);
-    if (_i == 2) /* libuv's most */
-        ck_assert_int_eq(setenv("UV_THREADPOOL_SIZE", "1", 1), 0);
-    ck_assert_int_eq(uva_stream_write_file(stream, fd, &write, NULL), 0);
-    await_done();
-    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
-    (void)close(fd);
 }
 END_TEST
 
@@ -619,24 +571,6 @@ START_TEST(a_file_that_cannot_be_written_cancels_the_stream)
     ck_assert_int_eq(done.end, UVA_END_CANCELLED);
     ck_assert_int_eq(done.error.code, ENOSPC);
     (void)close(fd);
-    turn();
-}
-END_TEST
-
-/* A descriptor that does not block takes a part of a write, and then fails. */
-START_TEST(a_file_that_does_not_block_cancels_the_stream)
-{
-    struct uva_write write = options();
-    int ends[2];
-
-    f.fake.rows = 20000; /* more than the pipe takes */
-    ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-    ck_assert_int_eq(uva_stream_write_file(stream, ends[1], &write, NULL), 0);
-    (void)close(ends[1]);
-    await_done();
-    (void)close(ends[0]);
-    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
-    ck_assert_int_eq(done.error.code, EAGAIN);
     turn();
 }
 END_TEST
@@ -988,7 +922,6 @@ int main(void)
 
     suite_add_loops(all, 0, 6, a_stream_is_written, NULL);
     suite_add_loops(all, 0, 2, a_file_is_written, NULL);
-    suite_add_loops(all, 0, 4, a_file_is_written_once_threads_are_there, NULL);
     suite_add_loops(all, 0, 10, a_stream_without_memory_fails, NULL);
     suite_add_loops(all, 0, 8, text_is_written_in_order, NULL);
     suite_add_loops(all, 0, 2, batches_without_rows_are_no_chunks, NULL);
@@ -999,15 +932,13 @@ int main(void)
     suite_add_loops(all, 0, 4, parts_are_the_bytes_of_the_stream, NULL);
     suite_add_loops(all, 0, 2, an_encode_without_memory_fails, NULL);
     suite_add(all, a_batch_of_a_source_carries_no_part,
-              an_encode_checks_its_options,
-              a_file_without_threads_of_libuv_is_refused,
-              a_pipe_is_written_to_in_pieces, an_empty_stream_is_written,
-              a_slow_reader_stops_the_source, a_failed_write_cancels_the_stream,
+              an_encode_checks_its_options, a_pipe_is_written_to_in_pieces,
+              an_empty_stream_is_written, a_slow_reader_stops_the_source,
+              a_failed_write_cancels_the_stream,
               a_closing_socket_fails_the_first_write,
               a_failed_stream_has_no_last_chunk,
               a_batch_that_cannot_be_encoded_fails_the_stream,
               a_file_that_cannot_be_written_cancels_the_stream,
-              a_file_that_does_not_block_cancels_the_stream,
               a_cancel_is_reported_at_once, a_close_ends_writes_under_way,
               options_are_checked, another_thread_is_refused,
               text_is_written_to_a_file, the_text_of_nulls_is_copied,
