@@ -2,7 +2,8 @@
 """Sessions: the commands in the first comment of a program, and their output.
 
 Lines that begin with `$ ` are commands, the lines below each are exactly its
-output; an empty line ends the session.
+output; an empty line ends the session. A command that ends with a backslash goes
+on in the next line.
 """
 import re
 import subprocess
@@ -17,7 +18,9 @@ def session_of(path):
     session = []
     for line in comment.rstrip().splitlines():
         line = re.sub(r"^ \*( {5}| *$)", "", line)
-        if line.startswith("$ "):
+        if session and session[-1][0].endswith("\\"):
+            session[-1][0] = session[-1][0][:-1] + line.strip()
+        elif line.startswith("$ "):
             session.append([line[2:], ""])
         elif session and not line:
             break
