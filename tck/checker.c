@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "check/handler_check.h"
+
 /* The party under test. Lives as long as the check. */
 struct checked_party {
     struct uva__case_run *run;
@@ -38,14 +40,14 @@ static struct uva_check checked_party_new(struct uva__case_run *run,
                               .free_ctx = free,
                               .ctx = checked_party,
                               .name = "subject",
-                              .deep = true,
-                              .slow_extract_ms = 500};
+                              .deep = true};
 }
 
 struct ArrowAsyncDeviceStreamHandler *
 uva__checker_front(struct uva__case_run *run, enum uva_party party,
                    struct ArrowAsyncDeviceStreamHandler *handler)
 {
+    static const struct uva__check_times times = {.slow_extract_ms = 500};
     struct ArrowAsyncDeviceStreamHandler *front = NULL;
     struct uva_check options;
     struct uva_error error;
@@ -53,7 +55,8 @@ uva__checker_front(struct uva__case_run *run, enum uva_party party,
     if (!run->checked)
         return handler;
     options = checked_party_new(run, party);
-    if (uva_check_handler(handler, &options, &front, &error) != 0)
+    if (uva__handler_check_within(&times, handler, &options, &front, &error) !=
+        0)
         uva__case_run_fail(run, "it cannot be checked: %s", error.message);
     return front;
 }

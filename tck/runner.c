@@ -21,11 +21,11 @@
 #include "tck/sandbox.h"
 
 enum {
-    RUNNER_MOST = 600000,  /* upper limit of every numeric option */
+    RUNNER_MOST = 600000,  /* upper limit of every number */
     RUNNER_JOBS = 16,      /* at most this many at the same time */
     RUNNER_LINES = 40,     /* lines of a transcript that are reported */
     RUNNER_OUTPUT = 4096,  /* bytes of the output that are reported */
-    RUNNER_WAIT_MS = 5000, /* the defaults of struct uva_tck */
+    RUNNER_WAIT_MS = 5000, /* the defaults */
     RUNNER_QUIET_MS = 50
 };
 
@@ -108,17 +108,15 @@ static int runner_find(struct runner *runner, struct uva_error *error)
     return 0;
 }
 
-/* Takes the number from the caller's options, the environment, or `usual`. */
-static int number_read(const char *name, int32_t given, int64_t usual,
-                       int64_t *number, struct uva_error *error)
+/* Takes the number from the environment, or `usual`. */
+static int number_read(const char *name, int64_t usual, int64_t *number,
+                       struct uva_error *error)
 {
     const char *text = getenv(name);
     char *end;
 
-    *number = given > 0 ? given : usual;
-    if (given < 0)
-        return uva_error_set(error, EINVAL, "a time or count is negative");
-    if (given > 0 || text == NULL)
+    *number = usual;
+    if (text == NULL)
         return 0;
     *number = strtol(text, &end, 10);
     if (*text != '\0' && *end == '\0' && *number >= 1 && *number <= RUNNER_MOST)
@@ -129,18 +127,17 @@ static int number_read(const char *name, int32_t given, int64_t usual,
 
 static int runner_read(struct runner *runner, struct uva_error *error)
 {
-    const struct uva_tck *what = runner->what;
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     int64_t jobs = 1;
-    int code = number_read("UVA_TCK_WAIT_MS", what->wait_ms, RUNNER_WAIT_MS,
-                           &runner->wait_ms, error);
+    int code =
+        number_read("UVA_TCK_WAIT_MS", RUNNER_WAIT_MS, &runner->wait_ms, error);
 
     if (code == 0)
-        code = number_read("UVA_TCK_QUIET_MS", what->quiet_ms, RUNNER_QUIET_MS,
+        code = number_read("UVA_TCK_QUIET_MS", RUNNER_QUIET_MS,
                            &runner->quiet_ms, error);
     if (code == 0)
-        code = number_read("UVA_TCK_JOBS", what->jobs,
-                           processors > 0 ? processors : 1, &jobs, error);
+        code = number_read("UVA_TCK_JOBS", processors > 0 ? processors : 1,
+                           &jobs, error);
     runner->jobs = jobs > RUNNER_JOBS ? RUNNER_JOBS : (int)jobs;
     return code;
 }

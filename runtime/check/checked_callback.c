@@ -191,7 +191,7 @@ static void check_end_locked(struct uva__callback *cb,
                            uva__active_calls_calls_beside(
                                &c->locked.active_calls, &cb->active_call),
                            findings);
-    if (cb->took_ms > c->slow_call_ms)
+    if (cb->took_ms > c->times.slow_call_ms)
         uva__checker_state_find(protocol, findings, UVA__RULE_TH_12,
                                 cb->took_ms);
     uva__checker_state_observed(protocol, &cb->seen, findings);

@@ -246,7 +246,7 @@ static void producer_pass_on(const struct producer_call *call)
 static void producer_end_inside(struct producer_call *call, int64_t took_ms)
 {
     uva__active_calls_part(&call->active_call);
-    if (took_ms > call->stream->slow_call_ms)
+    if (took_ms > call->stream->times.slow_call_ms)
         uva__checked_report(call->stream, UVA__RULE_AP_28, took_ms);
 }
 
@@ -261,7 +261,7 @@ static void producer_end(struct producer_call *call, int64_t took_ms)
         uva__checker_state_cancelled(&c->locked.protocol);
     else
         uva__checker_state_requested(&c->locked.protocol, call->n);
-    if (took_ms > c->slow_call_ms)
+    if (took_ms > c->times.slow_call_ms)
         uva__checker_state_find(&c->locked.protocol, &findings, UVA__RULE_AP_28,
                                 took_ms);
     uva__checked_leave_unlock(c, &call->active_call, &findings);

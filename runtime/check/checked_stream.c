@@ -24,7 +24,12 @@
 #include "check/tagged_pointer.h"
 #include "uvarrow/arrow.h"
 
-enum { FINE_BELOW_MS = 50, TEXT_SIZE = 160 };
+enum {
+    SLOW_CALL_MS = 1000, /* the usual limits of time */
+    SLOW_EXTRACT_MS = 100,
+    FINE_BELOW_MS = 50,
+    TEXT_SIZE = 160
+};
 
 /* ---- reports ------------------------------------------------------------ */
 
@@ -185,18 +190,31 @@ int uva__checked_metadata(const char *block, size_t *size,
 
 /* ---- life --------------------------------------------------------------- */
 
+static struct uva__check_times
+times_complete(const struct uva__check_times *times)
+{
+    struct uva__check_times out =
+        times != NULL ? *times : (struct uva__check_times){0};
+
+    if (out.slow_call_ms == 0)
+        out.slow_call_ms = SLOW_CALL_MS;
+    if (out.slow_extract_ms == 0)
+        out.slow_extract_ms = SLOW_EXTRACT_MS;
+    return out;
+}
+
 static void checked_configure(struct uva__checked *c,
+                              const struct uva__check_times *times,
                               void (*on_idle)(struct uva__checked *c))
 {
     const struct uva_check *options = uva__reporter_options(c->reporter);
 
     c->allocator = options->allocator;
-    c->slow_call_ms = options->slow_call_ms;
-    c->slow_extract_ms = options->slow_extract_ms;
+    c->times = times_complete(times);
     c->keep = options->keep;
     c->printed_layout = options->printed_layout;
-    c->fine_clock = options->slow_call_ms < FINE_BELOW_MS ||
-                    options->slow_extract_ms < FINE_BELOW_MS;
+    c->fine_clock = c->times.slow_call_ms < FINE_BELOW_MS ||
+                    c->times.slow_extract_ms < FINE_BELOW_MS;
     uva__atomic64_store(&c->chance, options->perturb_seed);
     uva__quarantine_init(&c->copies, &c->allocator, UVA__QUARANTINE_UNLIMITED);
     c->on_idle = on_idle;
@@ -204,6 +222,7 @@ static void checked_configure(struct uva__checked *c,
 }
 
 int uva__checked_new(const struct uva_check *options,
+                     const struct uva__check_times *times,
                      void (*on_idle)(struct uva__checked *c),
                      struct uva__checked **out, struct uva_error *error)
 {
@@ -224,7 +243,7 @@ int uva__checked_new(const struct uva_check *options,
     uva__live_structs_hold(uva__reporter_live_structs(reporter));
     uva__reporter_release(
         reporter); /* to which the live structs have a reference now */
-    checked_configure(c, on_idle);
+    checked_configure(c, times, on_idle);
     *out = c;
     return 0;
 }

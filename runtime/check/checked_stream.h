@@ -10,6 +10,7 @@
 #define UVA_CHECK_CHECKED_STREAM_H
 
 #include "base/slab.h"
+#include "check/check_times.h"
 #include "check/checked_peer.h"
 #include "check/checker_host.h"
 #include "check/layout_probe.h"
@@ -40,10 +41,10 @@ struct uva__checked {
      * came in meanwhile; puts the stream in its quarantine, or frees it.
      * Thread: any */
     void (*on_idle)(struct uva__checked *c);
-    int64_t slow_call_ms, slow_extract_ms; /* limits for warnings */
-    bool keep;                             /* it is kept until conclude */
-    bool printed_layout;                   /* the producer's */
-    bool fine_clock;                       /* the limits need an exact clock */
+    struct uva__check_times times; /* completed */
+    bool keep;                     /* it is kept until conclude */
+    bool printed_layout;           /* the producer's */
+    bool fine_clock;               /* the limits need an exact clock */
     struct uva__atomic64 chance; /* random state of the perturbation; 0: off */
     struct uva__checked_peer peer; /* the producer */
     struct ArrowSchema schema;     /* owns: a copy; released if there is no
@@ -133,11 +134,11 @@ int uva__checked_metadata(const char *block, size_t *size,
 
 /* ---- life --------------------------------------------------------------- */
 
-/* Makes one with one reference, by `options` (may be NULL; its
- * ctx is taken),
- * without tasks, handler and producer, which the caller adds. Takes no argument
- * if it fails. Thread: any. */
+/* Makes one with one reference, by `options` (may be NULL; its ctx is taken)
+ * and `times` (borrowed; may be NULL), without tasks, handler and producer,
+ * which the caller adds. Takes no argument if it fails. Thread: any. */
 UVA_MUST_CHECK int uva__checked_new(const struct uva_check *options,
+                                    const struct uva__check_times *times,
                                     void (*on_idle)(struct uva__checked *c),
                                     struct uva__checked **out,
                                     struct uva_error *error);

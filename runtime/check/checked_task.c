@@ -278,7 +278,7 @@ static int extraction_call(struct extraction *e, struct ArrowDeviceArray *out)
 
     code = e->task->real.extract_data(&e->task->real, out);
     ms = uva__checked_elapsed_ms(c, begun);
-    if (ms > c->slow_extract_ms)
+    if (ms > c->times.slow_extract_ms)
         uva__findings_add(&e->seen, UVA__RULE_AT_09, ms);
     return code;
 }

@@ -63,10 +63,11 @@ static void report_missing_function(const struct uva_check *options,
     uva__reporter_release(reporter);
 }
 
-int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
-                      const struct uva_check *options,
-                      struct ArrowAsyncDeviceStreamHandler **out,
-                      struct uva_error *error)
+int uva__handler_check_within(const struct uva__check_times *times,
+                              struct ArrowAsyncDeviceStreamHandler *handler,
+                              const struct uva_check *options,
+                              struct ArrowAsyncDeviceStreamHandler **out,
+                              struct uva_error *error)
 {
     struct uva_error why = {0};
     struct uva__checked *c;
@@ -76,7 +77,7 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
         report_missing_function(options, &why);
         return uva_error_set(error, code, "%s", why.message);
     }
-    code = uva__checked_new(options, handler_check_on_idle, &c, error);
+    code = uva__checked_new(options, times, handler_check_on_idle, &c, error);
     if (code != 0)
         return code;
     uva__checked_tasks_init(c);
@@ -84,6 +85,14 @@ int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
     uva__checked_handler_init(c, handler);
     *out = &c->handler;
     return 0;
+}
+
+int uva_check_handler(struct ArrowAsyncDeviceStreamHandler *handler,
+                      const struct uva_check *options,
+                      struct ArrowAsyncDeviceStreamHandler **out,
+                      struct uva_error *error)
+{
+    return uva__handler_check_within(NULL, handler, options, out, error);
 }
 
 int uva__handler_check(struct uva__quarantine *quarantine,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uva_check_handler() with a quarantine, for the stream layer, which makes many
- * checks and knows when they are over. The library has no quarantine. */
+ * checks and knows when they are over; and with other limits of time. */
 #ifndef UVA_CHECK_HANDLER_CHECK_H
 #define UVA_CHECK_HANDLER_CHECK_H
 
+#include "check/check_times.h"
 #include "check/quarantine.h"
 #include "uvarrow/check.h"
 
@@ -21,5 +22,14 @@ uva__handler_check(struct uva__quarantine *quarantine,
                    const struct uva_check *options,
                    struct ArrowAsyncDeviceStreamHandler **out,
                    struct uva_error *error);
+
+/* uva_check_handler() with limits of time (borrowed for the call). Thread: any.
+ */
+UVA_MUST_CHECK int
+uva__handler_check_within(const struct uva__check_times *times,
+                          struct ArrowAsyncDeviceStreamHandler *handler,
+                          const struct uva_check *options,
+                          struct ArrowAsyncDeviceStreamHandler **out,
+                          struct uva_error *error);
 
 #endif

@@ -18,9 +18,6 @@
 #include "check/transcript.h"
 #include "protocol/clauses.h"
 
-#define REPORTER_SLOW_CALL_MS    1000
-#define REPORTER_SLOW_EXTRACT_MS 100
-
 enum {
     REPORTER_CLAUSES = 256, /* at most, in the table of clauses */
     REPORTER_KINDS = 16,    /* of breaches of one clause */
@@ -49,17 +46,11 @@ static int reporter_adopt(const struct uva_check *options,
     *out = options == NULL ? (struct uva_check){0} : *options;
     if (!uva__memory_is_clear(out->reserved, 4))
         return uva_error_set(error, EINVAL, "check: clear the options first");
-    if (out->slow_call_ms < 0 || out->slow_extract_ms < 0)
-        return uva_error_set(error, EINVAL, "check: a time is negative");
     if (uva__memory_adopt(&out->allocator, &out->allocator) != 0)
         return uva_error_set(error, EINVAL,
                              "check: give both functions of the allocator");
     if (out->name == NULL)
         out->name = "";
-    if (out->slow_call_ms == 0)
-        out->slow_call_ms = REPORTER_SLOW_CALL_MS;
-    if (out->slow_extract_ms == 0)
-        out->slow_extract_ms = REPORTER_SLOW_EXTRACT_MS;
     return 0;
 }
 

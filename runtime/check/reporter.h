@@ -34,8 +34,8 @@ void uva__reporter_free_unused(struct uva__reporter *reporter);
  */
 void uva__reporter_set_once(struct uva__reporter *reporter);
 
-/* Returns the options that it was made with, completed: no time is 0,
- * `allocator` has both functions, `name` is never NULL. Borrowed from it.
+/* Returns the options that it was made with, completed: `allocator` has
+ * both functions, `name` is never NULL. Borrowed from it.
  * Thread: any. */
 const struct uva_check *
 uva__reporter_options(const struct uva__reporter *reporter);

@@ -220,7 +220,9 @@ int check_fixture_live(void)
     return plain_live();
 }
 
-bool check_fixture_try(struct check_fixture *s, const struct uva_check *options)
+static bool fixture_begin(struct check_fixture *s,
+                          const struct uva_check *options,
+                          const struct uva__check_times *times)
 {
     memset(s, 0, sizeof(*s));
     (void)pthread_mutex_init(&s->lock, NULL);
@@ -238,10 +240,23 @@ bool check_fixture_try(struct check_fixture *s, const struct uva_check *options)
                                                       s};
     s->producer = (struct ArrowAsyncProducer){ARROW_DEVICE_CPU, fixture_request,
                                               fixture_cancel, NULL, s};
-    if (uva_check_handler(&s->inner, &s->options, &s->out, NULL) != 0)
+    if (uva__handler_check_within(times, &s->inner, &s->options, &s->out,
+                                  NULL) != 0)
         return false;
     s->out->producer = &s->producer;
     return true;
+}
+
+bool check_fixture_try(struct check_fixture *s, const struct uva_check *options)
+{
+    return fixture_begin(s, options, NULL);
+}
+
+void check_fixture_init_within(struct check_fixture *s,
+                               const struct uva__check_times *times)
+{
+    if (!fixture_begin(s, NULL, times))
+        abort();
 }
 
 void check_fixture_init(struct check_fixture *s,

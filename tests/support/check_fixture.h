@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "check/handler_check.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/check.h"
 
@@ -67,6 +68,10 @@ bool check_fixture_try(struct check_fixture *s,
 /* As check_fixture_try(), where memory must suffice. */
 void check_fixture_init(struct check_fixture *s,
                         const struct uva_check *options);
+
+/* Makes a fixture with limits of time. */
+void check_fixture_init_within(struct check_fixture *s,
+                               const struct uva__check_times *times);
 
 /* Concludes the check, unless the test has done that, and frees the rest. */
 void check_fixture_fini(struct check_fixture *s);

@@ -25,6 +25,12 @@ void play_again(const struct uva_check *options)
     check_fixture_init(&play, options);
 }
 
+void play_again_within(const struct uva__check_times *times)
+{
+    check_fixture_fini(&play);
+    check_fixture_init_within(&play, times);
+}
+
 void play_expect(const char *breaches)
 {
     ck_assert_str_eq(check_fixture_breaches(&play), breaches);

@@ -16,6 +16,7 @@ void play_teardown(void);
 
 /* Replaces the fixture by one with the options `options`. */
 void play_again(const struct uva_check *options);
+void play_again_within(const struct uva__check_times *times);
 
 /* Asserts that exactly these breaches were reported since the last call. The
  * second form first concludes the check and releases the schema. */

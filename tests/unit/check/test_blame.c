@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check/handler_check.h"
 #include "support/breach_list.h"
 #include "support/case_list.h"
 #include "support/reference_run.h"
@@ -63,6 +64,10 @@ static void blame_only(struct breach_list *reports, enum uva_party party,
     breach_list_is_empty(reports);
 }
 
+/* However slow this machine is. */
+static const struct uva__check_times unlimited = {.slow_call_ms = INT64_MAX,
+                                                  .slow_extract_ms = INT64_MAX};
+
 static void blame_once(const struct reference_mutant *mutant, bool of_producer,
                        uint64_t seed)
 {
@@ -76,11 +81,11 @@ static void blame_once(const struct reference_mutant *mutant, bool of_producer,
 
     options.keep = true;
     options.deep = reference_chance_hits(&chance, 2);
-    options.slow_call_ms = options.slow_extract_ms = INT64_MAX;
     draw_pair(mutant, of_producer, &chance, &pair);
     reference_producer_init(&producer, &pair.producer);
     reference_consumer_init(&consumer, &pair.consumer);
-    if (uva_check_handler(&consumer.handler, &options, &checked, NULL) == 0) {
+    if (uva__handler_check_within(&unlimited, &consumer.handler, &options,
+                                  &checked, NULL) == 0) {
         reference_producer_start(&producer, checked);
         run_some(&producer, &consumer, &chance);
         reference_consumer_release(&consumer);

@@ -184,7 +184,7 @@ static void dawdle_in_extract(struct check_fixture *s,
 
 START_TEST(a_callback_beyond_its_limit_is_TH_12)
 {
-    play_again(&(struct uva_check){.slow_call_ms = 1});
+    play_again_within(&(struct uva__check_times){.slow_call_ms = 1});
     play_begin();
     play.on_task = dawdle_in_task;
     play_tasks(1);
@@ -195,12 +195,51 @@ END_TEST
 
 START_TEST(an_extraction_beyond_its_limit_is_AT_09)
 {
-    play_again(&(struct uva_check){.slow_extract_ms = 1});
+    play_again_within(&(struct uva__check_times){.slow_extract_ms = 1});
     play_begin();
     play.on_extract = dawdle_in_extract;
     play_tasks(1);
     play_end();
     play_expect_at_last("AT-09 producer warning");
+}
+END_TEST
+
+/* Milliseconds, and the warning. */
+static const struct {
+    int64_t task, extraction;
+    const char *warning;
+} usual[] = {{900, 100, ""},
+             {901, 100, "TH-12 consumer warning"},
+             {0, 101, "AT-09 producer warning"}};
+
+static int last_in_task(struct check_fixture *s, struct ArrowAsyncTask *task)
+{
+    const int code = check_fixture_take_task(s, task);
+
+    now_ns += *(const int64_t *)s->ctx * 1000000;
+    return code;
+}
+
+static void last_in_extract(struct check_fixture *s,
+                            struct ArrowDeviceArray *array)
+{
+    const int64_t *ms = s->ctx;
+
+    (void)array;
+    now_ns += ms[1] * 1000000;
+}
+
+START_TEST(the_usual_limits_are_a_second_and_100_ms_for_an_extraction)
+{
+    int64_t ms[] = {usual[_i].task, usual[_i].extraction};
+
+    play_begin();
+    play.ctx = ms;
+    play.on_task = last_in_task; /* extracts, too */
+    play.on_extract = last_in_extract;
+    play_tasks(1);
+    play_end();
+    play_expect_at_last(usual[_i].warning);
 }
 END_TEST
 
@@ -220,7 +259,7 @@ static int request_in_task(struct check_fixture *s, struct ArrowAsyncTask *task)
 
 START_TEST(a_request_beyond_its_limit_is_AP_28)
 {
-    play_again(&(struct uva_check){.slow_call_ms = 1});
+    play_again_within(&(struct uva__check_times){.slow_call_ms = 1});
     play_begin();
     play.on_request = dawdle_in_request;
     play_request(1);
@@ -231,7 +270,7 @@ END_TEST
 
 START_TEST(inside_a_callback_too_which_then_is_late_itself)
 {
-    play_again(&(struct uva_check){.slow_call_ms = 1});
+    play_again_within(&(struct uva__check_times){.slow_call_ms = 1});
     play_begin();
     play.on_task = request_in_task;
     play_tasks(1);
@@ -242,7 +281,7 @@ END_TEST
 
 START_TEST(a_cancel_beyond_its_limit_is_AP_28)
 {
-    play_again(&(struct uva_check){.slow_call_ms = 1});
+    play_again_within(&(struct uva__check_times){.slow_call_ms = 1});
     play_begin();
     play.on_cancel = dawdle_in_cancel;
     play_cancel();
@@ -317,6 +356,8 @@ static void add_all(TCase *all)
     tcase_add_test(all, a_message_that_is_not_UTF_8_is_ER_07);
     tcase_add_test(all, a_callback_beyond_its_limit_is_TH_12);
     tcase_add_test(all, an_extraction_beyond_its_limit_is_AT_09);
+    tcase_add_loop_test(
+        all, the_usual_limits_are_a_second_and_100_ms_for_an_extraction, 0, 3);
     tcase_add_test(all, a_request_beyond_its_limit_is_AP_28);
     tcase_add_test(all, inside_a_callback_too_which_then_is_late_itself);
     tcase_add_test(all, a_cancel_beyond_its_limit_is_AP_28);

@@ -45,8 +45,7 @@ END_TEST
 START_TEST(a_handler_without_slots_is_refused_without_a_report_too)
 {
     struct ArrowAsyncDeviceStreamHandler handler = play.inner, *out = NULL;
-    const struct uva_check wrong = {.slow_call_ms = 1,
-                                    .allocator = {.alloc = NULL},
+    const struct uva_check wrong = {.allocator = {.alloc = NULL},
                                     .reserved = {&handler}};
 
     handler.release = NULL;

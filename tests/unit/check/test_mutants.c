@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "check/handler_check.h"
 #include "support/breach_list.h"
 #include "support/case_list.h"
 #include "support/reference_run.h"
@@ -67,19 +68,19 @@ enum way { PLAIN, DEEP, PERTURBED, BOTH, WAYS };
 
 /* Only a mutant that is slow has a limit of time, and only in the calls where
  * it is slow. */
-static void limit_time(const struct reference_mutant *mutant, bool mutated,
-                       struct uva_check *options)
+static struct uva__check_times limits_of(const struct reference_mutant *mutant,
+                                         bool mutated)
 {
     const bool slow = mutated && (mutant->shows & REFERENCE_SHOWS_SLOW) != 0;
     const bool extracts = strcmp(mutant->clause, "AT-09") == 0;
 
-    options->slow_call_ms = slow && !extracts ? SLOW_MS : INT64_MAX;
-    options->slow_extract_ms = slow && extracts ? SLOW_MS : INT64_MAX;
+    return (struct uva__check_times){
+        .slow_call_ms = slow && !extracts ? SLOW_MS : INT64_MAX,
+        .slow_extract_ms = slow && extracts ? SLOW_MS : INT64_MAX};
 }
 
 static struct uva_check how_to_see(const struct reference_mutant *mutant,
-                                   bool mutated, enum way way,
-                                   struct breach_list *reports)
+                                   enum way way, struct breach_list *reports)
 {
     struct uva_check options = breach_list_check(reports);
 
@@ -89,7 +90,6 @@ static struct uva_check how_to_see(const struct reference_mutant *mutant,
     if (way == PERTURBED || way == BOTH ||
         (mutant->shows & REFERENCE_SHOWS_PERTURBED) != 0)
         options.perturb_seed = 1 + (uint64_t)way;
-    limit_time(mutant, mutated, &options);
     return options;
 }
 
@@ -105,7 +105,8 @@ static void run_checked(struct reference_producer *producer,
 }
 
 static void run_pair(const struct reference_pair *pair,
-                     const struct uva_check *options, bool sound)
+                     const struct uva_check *options,
+                     const struct uva__check_times *times, bool sound)
 {
     struct ArrowAsyncDeviceStreamHandler *checked = NULL;
     struct reference_producer producer;
@@ -114,7 +115,8 @@ static void run_pair(const struct reference_pair *pair,
 
     reference_producer_init(&producer, &pair->producer);
     reference_consumer_init(&consumer, &pair->consumer);
-    code = uva_check_handler(&consumer.handler, options, &checked, NULL);
+    code = uva__handler_check_within(times, &consumer.handler, options,
+                                     &checked, NULL);
     if (code == 0)
         run_checked(&producer, &consumer, checked);
     reference_consumer_fini(&consumer);
@@ -135,13 +137,14 @@ static void see_mutant(const struct subject *subject, enum way way)
                                      : UVA_PARTY_PRODUCER;
     struct reference_pair pair = *mutant->pair;
     struct breach_list reports = {0};
-    struct uva_check options = how_to_see(mutant, true, way, &reports);
+    struct uva_check options = how_to_see(mutant, way, &reports);
+    const struct uva__check_times times = limits_of(mutant, true);
 
     if (subject->party == UVA_PARTY_PRODUCER)
         pair.producer.mutant = mutant;
     else
         pair.consumer.mutant = mutant;
-    run_pair(&pair, &options, false);
+    run_pair(&pair, &options, &times, false);
     breach_list_take(&reports, mutant->clause, subject->party);
     if (mutant->also != NULL)
         breach_list_take(&reports, mutant->also, other);
@@ -153,10 +156,11 @@ static void see_twin(const struct subject *subject, enum way way)
     const struct reference_mutant *mutant = subject->mutant;
     struct reference_pair pair = *mutant->pair;
     struct breach_list reports = {0};
-    struct uva_check options = how_to_see(mutant, false, way, &reports);
+    struct uva_check options = how_to_see(mutant, way, &reports);
+    const struct uva__check_times times = limits_of(mutant, false);
 
     pair.producer.steps_in_request = false;
-    run_pair(&pair, &options, mutant->also == NULL);
+    run_pair(&pair, &options, &times, mutant->also == NULL);
     if (mutant->also != NULL)
         breach_list_take(&reports, mutant->also, UVA_PARTY_CONSUMER);
     breach_list_is_empty(&reports);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check/handler_check.h"
 #include "support/breach_list.h"
 #include "support/check_suite.h"
 #include "support/reference_run.h"
@@ -32,7 +33,6 @@ static struct uva_check draw_check(struct reference_chance *chance,
 
     options.keep = reference_chance_hits(chance, 2);
     options.deep = reference_chance_hits(chance, 2);
-    options.slow_call_ms = options.slow_extract_ms = INT64_MAX;
     if (reference_chance_hits(chance, perturbed))
         options.perturb_seed = reference_chance_next(chance);
     return options;
@@ -56,6 +56,10 @@ static void balance(const struct reference_producer *p,
     ck_assert_int_eq(atomic_load(&c->faults), 0);
 }
 
+/* However slow this machine is. */
+static const struct uva__check_times unlimited = {.slow_call_ms = INT64_MAX,
+                                                  .slow_extract_ms = INT64_MAX};
+
 static void one_stream(uint64_t seed)
 {
     struct reference_chance chance = {seed * 7919};
@@ -71,8 +75,9 @@ static void one_stream(uint64_t seed)
     reference_pair_draw(&chance, threaded, &pair);
     reference_producer_init(&producer, &pair.producer);
     reference_consumer_init(&consumer, &pair.consumer);
-    ck_assert_int_eq(
-        uva_check_handler(&consumer.handler, &options, &checked, NULL), 0);
+    ck_assert_int_eq(uva__handler_check_within(&unlimited, &consumer.handler,
+                                               &options, &checked, NULL),
+                     0);
     reference_producer_start(&producer, checked);
     if (threaded)
         reference_run_threads(&producer, &consumer,

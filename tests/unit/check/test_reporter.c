@@ -34,8 +34,6 @@ START_TEST(without_options_there_are_defaults)
     const struct uva_check *options = uva__reporter_options(reporter);
 
     ck_assert_str_eq(options->name, "");
-    ck_assert_int_eq(options->slow_call_ms, 1000);
-    ck_assert_int_eq(options->slow_extract_ms, 100);
     ck_assert(options->allocator.alloc != NULL &&
               options->allocator.dealloc != NULL);
     uva__reporter_release(reporter);
@@ -45,13 +43,11 @@ END_TEST
 START_TEST(options_are_kept_and_the_name_copied)
 {
     char name[] = "hop 3";
-    struct uva__reporter *reporter = reporter_new(&(struct uva_check){
-        .name = name, .slow_call_ms = 7, .slow_extract_ms = 8, .deep = true});
+    struct uva__reporter *reporter =
+        reporter_new(&(struct uva_check){.name = name, .deep = true});
 
     memset(name, 'x', 3);
     ck_assert_str_eq(uva__reporter_options(reporter)->name, "hop 3");
-    ck_assert_int_eq(uva__reporter_options(reporter)->slow_call_ms, 7);
-    ck_assert_int_eq(uva__reporter_options(reporter)->slow_extract_ms, 8);
     ck_assert(uva__reporter_options(reporter)->deep);
     uva__reporter_release(reporter);
 }
@@ -64,7 +60,7 @@ START_TEST(bad_options_are_refused_and_nothing_is_taken)
 
     faulty_allocator_init(&memory, 0);
     breach_log_init(&log);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 3; i++) {
         struct uva_check options = breach_log_options(&log);
         struct uva__reporter *reporter = NULL;
         struct uva_error error = {0};
@@ -72,10 +68,6 @@ START_TEST(bad_options_are_refused_and_nothing_is_taken)
         if (i == 0)
             options.reserved[3] = &log;
         else if (i == 1)
-            options.slow_call_ms = -1;
-        else if (i == 2)
-            options.slow_extract_ms = -1;
-        else if (i == 3)
             options.allocator.alloc = NULL;
         else
             options.allocator.dealloc = NULL;

@@ -138,11 +138,10 @@ static int run(struct uva_tck_tally *tally, struct uva_error *error)
                                  "/examples/libexample_tck_producer.so",
                                  .filter = "AB-17",
                                  .tap = "/dev/null",
-                                 .junit = "/dev/null",
-                                 .jobs = 2};
-
+                                 .junit = "/dev/null"};
     int code;
 
+    ck_assert_int_eq(setenv("UVA_TCK_JOBS", "2", 1), 0);
     asked = live = 0;
     code = uva_tck_run(&what, tally, error);
     left = live;
