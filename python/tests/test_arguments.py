@@ -174,6 +174,7 @@ ROWS = {
                               base=lambda: np.arange(3)),
     "from_dlpack.name": Row(lambda v: uvarrow.from_dlpack(np.arange(3), v),
                             fits=TEXTS),
+    "Batch.ipc.compression": Row(lambda v: batch().ipc(compression=v), fits=NONE),
     "Batch.column.which": Row(lambda v: batch().column(v), fits={
         "text", "number", "negative"}), # KeyError, IndexError
     "Batch.__arrow_c_array__.requested_schema": Row(
@@ -200,6 +201,7 @@ ROWS = {
     "Stream.map.function": Row(lambda v: rows().map(v)),
     "Stream.map.schema": Row(lambda v: rows().map(lambda b: b, v), fits=NONE),
     "Stream.filter.function": Row(lambda v: rows().filter(v), gives=FLOATS),
+    "Stream.cast.schema": Row(lambda v: rows().cast(v)),
     "Stream.limit.rows": Row(lambda v: rows().limit(v), fits=COUNT),
     "Stream.rebatch.rows": Row(lambda v: rows().rebatch(rows=v), fits=COUNT),
     "Stream.rebatch.bytes": Row(lambda v: rows().rebatch(bytes=v),

@@ -46,7 +46,7 @@ def double(batch: uvarrow.Batch) -> pa.RecordBatch:
 
 async def build(table: pa.Table) -> list[uvarrow.StageStats]:
     rows = (uvarrow.stream(lambda: table, interrupt=lambda: None)
-            .map(double).filter(lambda batch: len(batch) > 1)
+            .map(double).filter(lambda batch: len(batch) > 1).cast(table.schema)
             .limit(10).rebatch(rows=5).timeout(total=1.0).parallel(2)
             .trace(lambda kind, count, code, seconds: print(kind.upper()))
             .name("rows"))

@@ -59,6 +59,8 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     rows.filter(lambda batch: [batch]) # wrong
     rows.filter(lambda batch: None) # wrong
     rows.filter(print) # wrong
+    rows.cast(5) # wrong
+    batch.ipc(compression="gzip") # wrong
     rows.limit("x") # wrong
     rows.name(5) # wrong
     rows.parallel(2, unordered="no") # wrong
@@ -82,5 +84,6 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     rows.filter(lambda batch: batch).filter(len).filter(lambda batch: True)
     rows.filter(lambda batch: 0.5).filter(lambda batch: np.bool_(True))
     rows.filter(lambda batch: pa.scalar(True).as_py())
+    rows.filter(lambda batch: np.ones(3, bool)).filter(lambda batch: pa.array([True]))
     uvarrow.to_reader(later_items(), batch)
     uvarrow.adbc.Pool("sqlite", options={"a": 1, "b": Path("x"), "c": True})

@@ -527,6 +527,10 @@ static PyMethodDef batch_methods[] = {
     {"to_pyarrow", batch_to_pyarrow, METH_NOARGS,
      PyDoc_STR("to_pyarrow($self)\n--\n\nThe batch as a pyarrow.RecordBatch; "
                "needs pyarrow.")},
+    {"ipc", (PyCFunction)(void *)batch_ipc, METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("ipc($self, *, compression=None)\n--\n\nThe batch as a stream "
+               "of Arrow IPC, in bytes: its schema, its rows, and the end. "
+               "`compression` is None, \"lz4\" or \"zstd\".")},
     {"column", batch_column, METH_O,
      PyDoc_STR("column($self, which, /)\n--\n\nThe column of that name or "
                "number as a Column, for from_dlpack() of other libraries.")},

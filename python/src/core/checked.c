@@ -121,7 +121,7 @@ int checked_truth(PyObject *result, const char *name)
         (result != Py_None &&
          PyType_GetSlot(Py_TYPE(result), Py_nb_bool) != NULL))
         return PyObject_IsTrue(result);
-    checked_refuse(result, name, "a bool, a number or a Batch");
+    checked_refuse(result, name, "a bool, a number, a Batch or a mask");
     return -1;
 }
 

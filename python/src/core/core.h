@@ -399,6 +399,15 @@ int chunks_add_stage(struct uva_stream *stream, int compression);
 /* chunks(Batch): the list of chunks of the part that the batch carries. */
 PyObject *chunks_take(PyObject *module, PyObject *batch);
 
+/* Batch.ipc(). */
+PyObject *batch_ipc(PyObject *batch, PyObject *args, PyObject *kwargs);
+
+/* ---- masks (mask.c) ------------------------------------------------------ */
+
+/* Reads a mask of `rows` rows: gives the bits, to be freed by free(). 1; 0: the
+ * object is no array and no buffer; -1 with an exception. */
+int mask_read(PyObject *object, const char *name, int64_t rows, uint8_t **bits);
+
 /* ---- stages (stage.c) ---------------------------------------------------- */
 
 int stage_map(struct tap *tap, PyObject *function, PyObject *schema,

@@ -146,6 +146,69 @@ PyObject *chunks_take(PyObject *module, PyObject *batch)
                      : chunks_of(&part);
 }
 
+/* ---- a batch ------------------------------------------------------------- */
+
+/* The codec of Batch.ipc(); -1 with an exception. */
+static int codec_find(PyObject *compression)
+{
+    static const char *const names[] = {"lz4", "zstd"};
+
+    if (compression == Py_None)
+        return UVA_COMPRESSION_NONE;
+    if (!PyUnicode_Check(compression)) {
+        checked_refuse(compression, "compression", "'lz4' or 'zstd'");
+        return -1;
+    }
+    for (int i = 0; i < 2; i++)
+        if (PyUnicode_CompareWithASCIIString(compression, names[i]) == 0)
+            return UVA_COMPRESSION_LZ4 + i;
+    PyErr_Format(PyExc_ValueError,
+                 "uvarrow: compression must be 'lz4' or 'zstd', not %R",
+                 compression);
+    return -1;
+}
+
+/* The bytes of a part, which is taken. */
+static PyObject *part_bytes(struct uva_part *part)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)part->bytes);
+    char *at = bytes == NULL ? NULL : PyBytes_AsString(bytes);
+
+    for (size_t i = 0; at != NULL && i < part->count; i++) {
+        memcpy(at, part->buffers[i].base, part->buffers[i].len);
+        at += part->buffers[i].len;
+    }
+    uva_part_release(part);
+    return bytes;
+}
+
+PyObject *batch_ipc(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"compression", NULL};
+    Batch *self = (Batch *)object;
+    PyObject *compression = Py_None;
+    struct uva_encode encode = {0};
+    struct ArrowDeviceArray shared;
+    struct uva_error error = {0};
+    struct uva_part part;
+    int code;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O:ipc", names,
+                                     &compression))
+        return NULL;
+    code = codec_find(compression);
+    if (code < 0 || batch_share(self, &shared) != 0)
+        return NULL;
+    encode.compression = (enum uva_compression)code;
+    Py_BEGIN_ALLOW_THREADS code = uva_array_encode(
+        &self->schema->schema, &shared, 1, &encode, &part, &error);
+    Py_END_ALLOW_THREADS if (code == 0) return part_bytes(&part);
+    uva_array_release(&shared);
+    return core_raise(code, error.message, NULL);
+}
+
+/* ---- the stage ----------------------------------------------------------- */
+
 int chunks_add_stage(struct uva_stream *stream, int compression)
 {
     return uva_stream_encode(

@@ -148,11 +148,70 @@ int stage_map(struct tap *tap, PyObject *callable, PyObject *schema,
 /* ---- filter ---------------------------------------------------------------
  */
 
+/* Selects rows of a batch. 1; 0: no row was selected; -1 with an exception. */
+static int filter_rows(Batch *batch, const uint8_t *bits,
+                       struct ArrowDeviceArray *out)
+{
+    struct ArrowDeviceArray shared;
+    struct uva_error error = {0};
+    int code;
+
+    if (!batch_is_open(batch))
+        return -1;
+    if (uva_array_share(&batch->data, &shared) != 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    Py_BEGIN_ALLOW_THREADS code =
+        uva_array_select(&batch->schema->schema, &shared, bits, out, &error);
+    Py_END_ALLOW_THREADS if (code != 0)
+    {
+        uva_array_release(&shared);
+        (void)core_raise(code, error.message, NULL);
+        return -1;
+    }
+    if (out->array.length > 0)
+        return 1;
+    uva_array_release(out);
+    return 0;
+}
+
+/* Gives a batch as a whole. 1; -1 with an exception. */
+static int filter_whole(Batch *batch, struct ArrowDeviceArray *out)
+{
+    if (!batch_is_open(batch))
+        return -1;
+    if (uva_array_share(&batch->data, out) == 0)
+        return 1;
+    PyErr_NoMemory();
+    return -1;
+}
+
+/* Does what a function wants with a batch that had `rows` rows: a mask selects
+ * some of them. 1: keep `out`; 0; -1 with an exception. */
+static int filter_apply(Batch *batch, PyObject *wanted, int64_t rows,
+                        struct ArrowDeviceArray *out)
+{
+    static const char name[] = "the result of the function of filter()";
+    uint8_t *bits = NULL;
+    int result = mask_read(wanted, name, rows, &bits);
+
+    if (result == 1) {
+        result = filter_rows(batch, bits, out);
+        free(bits);
+        return result;
+    }
+    if (result == 0)
+        result = checked_truth(wanted, name);
+    return result == 1 ? filter_whole(batch, out) : result;
+}
+
 /* A filter gets the batch as an object that it may keep, so it is a transform,
- * which owns its input. 1: keep; 0; -1 with an exception. */
+ * which owns its input. Returns as filter_apply(). */
 static int filter_call(struct function *function, struct uva_batch *in,
                        struct ArrowDeviceArray *out)
 {
+    const int64_t rows = in->data.array.length;
     PyObject *batch = function_batch(function, in);
     PyObject *wanted = NULL;
     int keep = -1;
@@ -160,13 +219,7 @@ static int filter_call(struct function *function, struct uva_batch *in,
     if (batch != NULL)
         wanted = function_call(function, batch);
     if (wanted != NULL)
-        keep = checked_truth(wanted, "the result of the function of filter()");
-    if (keep == 1 && !batch_is_open((Batch *)batch))
-        keep = -1;
-    if (keep == 1 && uva_array_share(&((Batch *)batch)->data, out) != 0) {
-        PyErr_NoMemory();
-        keep = -1;
-    }
+        keep = filter_apply((Batch *)batch, wanted, rows, out);
     Py_XDECREF(wanted);
     Py_XDECREF(batch);
     return keep;

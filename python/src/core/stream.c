@@ -486,6 +486,21 @@ static PyObject *stream_filter(PyObject *object, PyObject *function)
     return stream_built(self);
 }
 
+/* _cast(capsule of a schema) */
+static PyObject *stream_cast(PyObject *object, PyObject *capsule)
+{
+    Stream *self = (Stream *)object;
+    struct ArrowSchema *schema;
+
+    if (!stream_can_build(self))
+        return NULL;
+    schema = checked_capsule(capsule, "arrow_schema", "schema");
+    if (schema == NULL || !checked_is_rows(schema, "schema"))
+        return NULL;
+    (void)uva_stream_cast(self->tap->stream, schema);
+    return stream_built(self);
+}
+
 static PyObject *stream_trace(PyObject *object, PyObject *function)
 {
     Stream *self = (Stream *)object;
@@ -1020,6 +1035,7 @@ static PyMethodDef stream_methods[] = {
     {"_drop", stream_drop, METH_NOARGS, NULL},
     {"_map", stream_map, METH_VARARGS, NULL},
     {"_filter", stream_filter, METH_O, NULL},
+    {"_cast", stream_cast, METH_O, NULL},
     {"_trace", stream_trace, METH_O, NULL},
     {"_limit", stream_limit, METH_VARARGS, NULL},
     {"_encode", stream_encode, METH_VARARGS, NULL},

@@ -132,10 +132,21 @@ class Stream(_core.Stream):
         return self
 
     def filter(self, function):
-        """Keeps the batches for which `function` returns true: a bool, a number,
-        or a Batch, which is true if it has rows; anything else is a TypeError.
-        It is called in order, on a worker thread. Returns the stream."""
+        """Keeps the rows that `function` selects: it is called with each Batch, and
+        returns a mask, an array of booleans of Arrow or of numpy with a value for
+        each row, of which a null selects no row. Or it decides about the whole
+        batch, by a bool, a number, or a Batch, which is true if it has rows;
+        anything else is a TypeError. A batch without selected rows is left out. It
+        is called in order, on a worker thread. Returns the stream."""
         self._filter(_check.function(function, "function"))
+        return self
+
+    def cast(self, schema):
+        """Gives the batches another schema, any object with
+        `__arrow_c_schema__`: columns are found by their names, and those that
+        `schema` lacks are dropped. No value changes, or the stream fails and
+        names the column and the row. Returns the stream."""
+        self._cast(_check.schema(schema, "schema"))
         return self
 
     def limit(self, rows):
