@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of a script: a runtime, memory that can be made to fail, and
- * the other threads, in the simulator (sim/engine.h): the script is one fiber
- * of several, and the bytes decide which one runs next. */
+ * the other threads. There are two: fixture_sim.c is in the simulator
+ * (sim/engine.h), where the script is one fiber of several, and the bytes
+ * decide which one runs next; fixture_real.c has a real runtime and real
+ * threads. */
 #ifndef UVA_FUZZ_FIXTURE_H
 #define UVA_FUZZ_FIXTURE_H
 
