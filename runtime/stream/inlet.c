@@ -235,7 +235,7 @@ void uva__inlet_fail_extraction(struct uva__inlet *inlet, int code,
 
     if (why->code != 0 && !cut_off)
         uva__failure_move(why, &source->failure, allocator_of(inlet));
-    else if (cut_off || inlet->state == UVA__INLET_RELEASED)
+    else if (cut_off || inlet->above == NULL) /* it can report no more */
         uva__failure_set(&source->failure, allocator_of(inlet), code, NULL,
                          NULL);
 }
