@@ -186,10 +186,12 @@ int uva__cast_array(const struct uva__cast *cast,
     code = cast_check(cast, array, error);
     if (code == 0)
         code = cast_node(&at, &rows);
-    if (code == 0)
+    if (code == 0) {
         uva_array_from_cpu(&rows, out);
-    else
-        release_if_live(&rows);
+    } else if (rows.release != NULL) { /* has parts of it. Clauses: LC-10. */
+        uva_array_release(array);
+        rows.release(&rows);
+    }
     return code;
 }
 

@@ -24,7 +24,8 @@ UVA_MUST_CHECK int uva__cast_new(const struct uva_allocator *allocator,
 void uva__cast_free(struct uva__cast *cast);
 
 /* Gives `out` the rows of `array` in the target schema. Parts of `array` are
- * moved to it, also on failure; it is still to be released. 0; EOVERFLOW for a
+ * moved to it; it is still to be released, unless a failure has released it,
+ * before its parts. 0; EOVERFLOW for a
  * value that the target type cannot hold, and EINVAL for a null in a column
  * without nulls, both with column and row; EINVAL if the array does not fit its
  * schema; ENOTSUP for an array that is not on the CPU, unless it is equal;
