@@ -262,10 +262,25 @@ static void query_on_signal(uv_signal_t *handle, int signal)
         uva_stream_cancel(q->stream, 0, "interrupted");
 }
 
+/* Asks the source how much it will give, and has given: the first stage. */
+static void query_expect(struct query *q)
+{
+    struct uva_stage_stats source;
+    size_t count = 1;
+
+    if (q->stream == NULL ||
+        uva_stream_get_stats(q->stream, &source, &count) != 0 || count == 0)
+        return;
+    q->tally.rows_expected = source.rows_expected;
+    q->tally.bytes_expected = source.bytes_expected;
+    q->tally.bytes_read = source.bytes;
+}
+
 static void query_on_progress(uv_timer_t *timer)
 {
-    const struct query *q = timer->data;
+    struct query *q = timer->data;
 
+    query_expect(q);
     uva__report_progress(&q->tally);
 }
 
@@ -372,7 +387,9 @@ static int query_open_output(struct query *q)
 
 static void query_start(struct query *q)
 {
-    const struct uva_runtime_options options = {.log = query_log(q)};
+    const struct uva_runtime_options options = {
+        .log = query_log(q), /* bytes that are read are for the progress */
+        .measure = q->options.from != NULL && query_shows_progress(q)};
 
     if (uva__target_check(&q->options, &q->error) != 0 ||
         query_set_trace(q) != 0 ||

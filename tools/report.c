@@ -69,14 +69,33 @@ int uva__report_error(const struct uva_error *error, int exit_code)
     return exit_code;
 }
 
+/* The part of the source that was read: of its rows, or else of its bytes, of
+ * which the last ones need not be those of a batch. */
+static void report_rows(const struct uva__tally *tally)
+{
+    const int64_t read = tally->bytes_read, all = tally->bytes_expected;
+
+    fputs(uva__report_figure(tally->rows).text, stderr);
+    if (tally->rows_expected > 0) {
+        fprintf(stderr, " of %s %s",
+                uva__report_figure(tally->rows_expected).text,
+                plural(tally->rows_expected, "row", "rows"));
+        return;
+    }
+    fprintf(stderr, " %s", plural(tally->rows, "row", "rows"));
+    if (all > 0 && read > 0)
+        fprintf(stderr, " (%.0f %% read)",
+                read < all ? 100.0 * (double)read / (double)all : 100.0);
+}
+
 void uva__report_progress(const struct uva__tally *tally)
 {
     const double seconds = seconds_of(tally);
     const int64_t rate = (int64_t)((double)tally->rows / seconds);
 
-    fprintf(stderr, REPORT_WIPE "%s %s  %s %s  %.1f MB  %s rows/s  %.1f MB/s",
-            uva__report_figure(tally->rows).text,
-            plural(tally->rows, "row", "rows"),
+    fputs(REPORT_WIPE, stderr);
+    report_rows(tally);
+    fprintf(stderr, "  %s %s  %.1f MB  %s rows/s  %.1f MB/s",
             uva__report_figure(tally->batches).text,
             plural(tally->batches, "batch", "batches"), megabytes(tally->bytes),
             uva__report_figure(rate).text, megabytes(tally->bytes) / seconds);

@@ -18,12 +18,15 @@ enum uva__exit {
 
 /* The work so far. */
 struct uva__tally {
-    int64_t rows;      /* rows read */
-    int64_t affected;  /* rows that the query changed; -1: unknown */
-    int64_t batches;   /* batches read */
-    int64_t bytes;     /* bytes written */
-    uint64_t begin_ns; /* by uv_hrtime() */
-    uint64_t end_ns;   /* 0 while it runs */
+    int64_t rows;           /* rows read */
+    int64_t affected;       /* rows that the query changed; -1: unknown */
+    int64_t batches;        /* batches read */
+    int64_t bytes;          /* bytes written */
+    int64_t rows_expected;  /* that the source will give in all; 0: unknown */
+    int64_t bytes_expected; /* that it will read; 0: unknown */
+    int64_t bytes_read;     /* of these */
+    uint64_t begin_ns;      /* by uv_hrtime() */
+    uint64_t end_ns;        /* 0 while it runs */
 };
 
 /* A number as text. */
