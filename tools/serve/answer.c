@@ -132,6 +132,16 @@ static char *whole_text(const struct uva_outcome *outcome)
     return text;
 }
 
+/* The text of a failure for a client: without the name of the source, by which
+ * a program tells its streams apart, and which is that of every answer. */
+static const char *text_of(const char *text)
+{
+    static const char name[] = "query: ";
+    const size_t size = sizeof(name) - 1;
+
+    return strncmp(text, name, size) == 0 ? text + size : text;
+}
+
 /* Whether the limit of the answer has passed, and not a limit of the database
  * or of the wait for a connection. */
 static bool outcome_is_late(const struct uva_outcome *outcome)
@@ -161,7 +171,7 @@ static void answer_fail(struct uva__answer *answer,
     details_read(outcome->metadata, &details);
     uva__connection_fail(answer->connection, status, answer->origin,
                          status == 503 ? "Retry-After: 1\r\n" : NULL,
-                         whole != NULL ? whole : error->message,
+                         text_of(whole != NULL ? whole : error->message),
                          details.members);
     free(whole);
 }
@@ -228,6 +238,7 @@ static void answer_cut(struct uva__answer *answer,
 
     if (whole != NULL)
         why = whole;
+    why = text_of(why);
     cut->id = answer->id;
     (void)snprintf(cut->text, sizeof(cut->text), "%.*s",
                    (int)sizeof(cut->text) - 1, why);
