@@ -16,11 +16,6 @@ struct app {
     int code; /* code of the query's outcome */
 };
 
-static void closed(void *ctx)
-{
-    g_main_loop_quit(((struct app *)ctx)->main);
-}
-
 static void end(struct app *app, const struct uva_error *error)
 {
     app->code = error->code;
@@ -28,7 +23,7 @@ static void end(struct app *app, const struct uva_error *error)
         fprintf(stderr, "query: %s\n", error->message);
     uva_stream_release(app->stream);
     app->stream = NULL;
-    uva_runtime_close(app->rt, 0, closed, app);
+    uva_runtime_close(app->rt, 0, NULL, NULL);
 }
 
 /* Takes all batches that wait; the end comes once. */
@@ -55,6 +50,8 @@ static gboolean turn(gint fd, GIOCondition condition, gpointer ctx)
     (void)condition;
     if (app->stream != NULL)
         take(app);
+    if (!is_open)
+        g_main_loop_quit(app->main);
     return is_open ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
 }
 
@@ -72,10 +69,8 @@ int main(int argc, char **argv)
     app.main = g_main_loop_new(NULL, FALSE);
     g_unix_fd_add(uva_runtime_fd(app.rt), G_IO_IN, turn, &app);
 
-    app.stream = database_query(
-        app.rt, argv[1], argv[2],
-        &(struct uva_adbc_query){.sql = argv[3],
-                                 .window = {.batches = 4}}); /* ahead */
+    app.stream = database_query(app.rt, argv[1], argv[2],
+                                &(struct uva_adbc_query){.sql = argv[3]});
     if (uva_stream_start_take(app.stream, NULL, NULL, NULL, &error) != 0)
         end(&app, &error);
     g_main_loop_run(app.main);

@@ -6,6 +6,10 @@
 
 #include "uvarrow/uvarrow.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Gives a batch with room for `length` numbers, and returns the memory for
  * them; NULL when out of memory. */
 int64_t *integers_new(int64_t length, struct ArrowDeviceArray *out);
@@ -31,5 +35,9 @@ struct integers_sum {
 /* Adds up the numbers of `s`, which it takes. When the stream has ended, the
  * result is in `sum`, and the text of an error was printed. */
 void integers_add_up(struct uva_stream *s, struct integers_sum *sum);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,9 +4,12 @@
  * minute, rebatch puts ten of these into a batch, and a limit ends the stream
  * after 25 minutes, which stops the source.
  *
- *     $ cc shape_batches.c integers.c run.c $(pkg-config --cflags --libs
- * uvarrow) $ ./a.out 10 means, from 29 on 10 means, from 629 on 5 means, from
- * 1229 on
+ *     $ cc shape_batches.c integers.c run.c \
+ *         $(pkg-config --cflags --libs uvarrow)
+ *     $ ./a.out
+ *     10 means, from 29 on
+ *     10 means, from 629 on
+ *     5 means, from 1229 on
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -20,7 +20,6 @@ import sqlite3
 import subprocess
 import sys
 import unittest
-import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
@@ -44,11 +43,7 @@ class Examples(unittest.TestCase):
         folder = os.path.join(cls.build, "test_examples")
         os.makedirs(folder, exist_ok=True)
         cls.database = os.path.join(folder, "flights.db")
-        cls.csv = os.path.join(folder, "flights.csv")
         flights.build(cls.zipped, cls.database)
-        if not os.path.exists(cls.csv):
-            with zipfile.ZipFile(cls.zipped) as box:
-                box.extract("flights.csv", folder)
 
     def command(self, name, *arguments):
         program = os.path.join(self.build, "examples", "example_" + name)
@@ -236,38 +231,6 @@ class Pipeline(Examples):
         self.assertEqual(program.returncode, 77)
         self.assertEqual(error, "skipped: /nowhere.so, the driver, is not "
                                 "there\n")
-
-
-class Files(Examples):
-    def column(self, name):
-        """Returns the file's values, line by line; None without a number."""
-        with open(self.csv, encoding="utf-8") as lines:
-            place = next(lines).rstrip("\n").split(",").index(name)
-            for line in lines:
-                value = line.split(",", place + 1)[place]
-                yield None if value == "NA" else float(value)
-
-    def test_a_column_is_decoded_in_order(self):
-        text, _ = self.run_example("csv_decode", self.csv, "distance")
-        miles = list(self.column("distance"))
-        longest = miles.index(max(miles)) + 1
-        total = sum(mile * 1.609344 for mile in miles)
-        self.assertEqual(text, f"{len(miles)} rows, {total:.0f} km, "
-                               f"the longest in row {longest}\n")
-
-    def test_a_driver_serves_a_handler(self):
-        text, _ = self.run_example("csv_driver", self.csv, "air_time")
-        values = list(self.column("air_time"))
-        total = sum(value or 0 for value in values)
-        self.assertEqual(text, f"column air_time of {self.csv}\n"
-                               f"{len(values)} rows, {total:.0f} in all\n")
-
-    def test_mistakes_are_told_by_both(self):
-        for name in ("csv_decode", "csv_driver"):
-            _, error = self.run_example(name, self.csv, "price", code=1)
-            self.assertEqual(error, f"csv: {self.csv} has no column price\n")
-            _, error = self.run_example(name, "/nowhere.csv", "x", code=1)
-            self.assertIn("/nowhere.csv: No such file", error)
 
 
 class Server(Examples):
@@ -513,13 +476,6 @@ class HttpServer(Examples):
                 while b"row 1" not in text:
                     self.assertNotEqual(part := one.recv(1 << 16), b"")
                     text += part
-
-
-class Metadata(Examples):
-    def test_metadata_arrives_in_its_places(self):
-        text, _ = self.run_example("metadata")
-        self.assertEqual(text, "schema: unit = kN\nbatch 0 is part 7\n"
-                               "the line went dead\nerror: line = 3\n")
 
 
 if __name__ == "__main__":
