@@ -62,3 +62,14 @@ int rows_write(FILE *to, const struct ArrowSchema *schema,
     }
     return ferror(to) ? EIO : 0;
 }
+
+int rows_text(const struct uva_batch *batch, char **out, size_t *size)
+{
+    FILE *text = open_memstream(out, size);
+    int code;
+
+    if (text == NULL)
+        return ENOMEM;
+    code = rows_write(text, batch->schema, &batch->data.array);
+    return fclose(text) != 0 && code == 0 ? ENOMEM : code;
+}

@@ -15,4 +15,8 @@ void rows_write_names(FILE *to, const struct ArrowSchema *schema);
 int rows_write(FILE *to, const struct ArrowSchema *schema,
                const struct ArrowArray *batch);
 
+/* Gives the rows as text in memory that the caller frees, also after a failure.
+ * Returns as rows_write(), or ENOMEM. */
+int rows_text(const struct uva_batch *batch, char **out, size_t *size);
+
 #endif
