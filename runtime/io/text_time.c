@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "io/text_digits.h"
 #include "io/text_number.h"
 
 #define DAY_SECONDS  86400
@@ -22,7 +23,7 @@ struct split {
 };
 
 /* Splits `count` by `unit`. */
-static struct split split(int64_t count, int64_t unit)
+static inline struct split split(int64_t count, int64_t unit)
 {
     struct split s = {count / unit, count % unit};
 
@@ -43,6 +44,22 @@ static int64_t power_of_ten(int digits)
     return power;
 }
 
+/* Splits by a power of ten. Divisions by constants are faster. */
+static struct split split_digits(int64_t count, int digits)
+{
+    switch (digits) {
+    case 0:
+        return (struct split){count, 0};
+    case 3:
+        return split(count, 1000);
+    case 6:
+        return split(count, 1000000);
+    default:
+        assert(digits == 9);
+        return split(count, 1000000000);
+    }
+}
+
 static int64_t at_most(int64_t value, int64_t limit)
 {
     return value < limit ? value : limit;
@@ -53,12 +70,12 @@ static int64_t at_most(int64_t value, int64_t limit)
 static char *put_year(char *at, int64_t year)
 {
     if (year >= 0 && year <= 9999)
-        return uva__text_number_put_digits(at, (uint64_t)year, 4);
+        return uva__text_put_four(at, (uint32_t)year);
     *at++ = year < 0 ? '-' : '+';
     if (year < 0)
         year = -year;
     if (year <= 9999)
-        return uva__text_number_put_digits(at, (uint64_t)year, 4);
+        return uva__text_put_four(at, (uint32_t)year);
     return uva__text_number_put_uint(at, (uint64_t)year);
 }
 
@@ -67,16 +84,14 @@ static char *put_month_and_day(char *at, int64_t day)
 {
     static const int64_t BEGINS[] = {0,   31,  61,  92,  122, 153,
                                      184, 214, 245, 275, 306, 337};
-    int month = 11;
+    const int month = (int)((5 * day + 2) / 153); /* 5 months have 153 days */
 
     assert(day >= 0 && day < DAYS_YEAR + 1);
-    while (BEGINS[month] > day)
-        month--;
+    assert(BEGINS[month] <= day && (month == 11 || BEGINS[month + 1] > day));
     *at++ = '-';
-    at = uva__text_number_put_digits(at, (uint64_t)((month + 2) % 12 + 1), 2);
+    at = uva__text_put_two(at, (uint32_t)((month + 2) % 12 + 1));
     *at++ = '-';
-    return uva__text_number_put_digits(at, (uint64_t)(day - BEGINS[month] + 1),
-                                       2);
+    return uva__text_put_two(at, (uint32_t)(day - BEGINS[month] + 1));
 }
 
 char *uva__text_time_put_date(char *at, int64_t days)
@@ -100,14 +115,14 @@ char *uva__text_time_put_date(char *at, int64_t days)
 static char *put_minutes(char *at, int64_t seconds)
 {
     *at++ = ':';
-    at = uva__text_number_put_digits(at, (uint64_t)(seconds / 60), 2);
+    at = uva__text_put_two(at, (uint32_t)(seconds / 60));
     *at++ = ':';
-    return uva__text_number_put_digits(at, (uint64_t)(seconds % 60), 2);
+    return uva__text_put_two(at, (uint32_t)(seconds % 60));
 }
 
 static char *put_clock(char *at, int64_t seconds)
 {
-    at = uva__text_number_put_digits(at, (uint64_t)(seconds / 3600), 2);
+    at = uva__text_put_two(at, (uint32_t)(seconds / 3600));
     return put_minutes(at, seconds % 3600);
 }
 
@@ -146,16 +161,16 @@ static char *put_zone(char *at, int32_t zone)
     *at++ = zone < 0 ? '-' : '+';
     if (zone < 0)
         zone = -zone;
-    at = uva__text_number_put_digits(at, (uint64_t)(zone / 60), 2);
+    at = uva__text_put_two(at, (uint32_t)(zone / 60));
     *at++ = ':';
-    return uva__text_number_put_digits(at, (uint64_t)(zone % 60), 2);
+    return uva__text_put_two(at, (uint32_t)(zone % 60));
 }
 
 char *uva__text_time_put_timestamp(char *at, int64_t count, int digits,
                                    int32_t zone)
 {
     const int64_t ahead = zone == UVA__TEXT_TIME_NO_ZONE ? 0 : zone * 60;
-    const struct split s = split(count, power_of_ten(digits));
+    const struct split s = split_digits(count, digits);
     struct split day = split(s.whole, DAY_SECONDS);
     const struct split shift = split(day.rest + ahead, DAY_SECONDS);
 
