@@ -53,6 +53,23 @@ void uva__text_put_hex(struct uva__text *text, const void *data, size_t size)
     uva__text_advance(text, at);
 }
 
+/* ---- words of eight bytes ------------------------------------------------ */
+
+#define EACH  UINT64_C(0x0101010101010101)
+#define HIGHS (EACH << 7)
+
+/* Not 0 if a byte is below `limit`, at most 128. */
+static uint64_t word_below(uint64_t word, unsigned char limit)
+{
+    return (word - EACH * limit) & ~word & HIGHS;
+}
+
+/* Not 0 if a byte is `c`. */
+static uint64_t word_has(uint64_t word, char c)
+{
+    return word_below(word ^ EACH * (unsigned char)c, 1);
+}
+
 /* ---- CSV ---------------------------------------------------------------- */
 
 /* Whether a field without quotes would be read as a null. */
@@ -63,63 +80,90 @@ static bool csv_is_reserved(const char *field, size_t size,
                          memcmp(field, style->null_text, size) == 0);
 }
 
+/* Whether a word has no byte that stands only in quotes. */
+static bool csv_word_is_plain(uint64_t word, char delimiter)
+{
+    return (word_has(word, '"') | word_has(word, '\n') | word_has(word, '\r') |
+            word_has(word, delimiter)) == 0;
+}
+
+/* Most words have only letters and digits, which are above these bytes. */
+bool uva__text_is_plain_csv(const char *data, size_t size,
+                            const struct uva__csv_style *style)
+{
+    const char delimiter = style->delimiter;
+    const unsigned char above =
+        (unsigned char)(delimiter > '"' ? delimiter : '"') + 1;
+    size_t i;
+
+    for (i = 0; i + 8 <= size; i += 8) {
+        const uint64_t word = uva__text_word(data + i);
+
+        if (word_below(word, above) != 0 && !csv_word_is_plain(word, delimiter))
+            return false;
+    }
+    while (i < size && !style->stops[(unsigned char)data[i]])
+        i++;
+    return i == size;
+}
+
 /* Whether a field needs quotes. */
 static bool csv_is_special(const char *field, size_t size,
                            const struct uva__csv_style *style)
 {
-    size_t i;
+    return !uva__text_is_plain_csv(field, size, style) ||
+           csv_is_reserved(field, size, style);
+}
 
-    for (i = 0; i < size; i++)
-        if (style->stops[(unsigned char)field[i]])
-            return true;
-    return csv_is_reserved(field, size, style);
+static size_t count_quotes(const char *data, size_t size)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < size; i++)
+        count += data[i] == '"';
+    return count;
 }
 
 /* Appends a field in quotes. */
 static void csv_put_quoted(struct uva__text *text, const char *field,
                            size_t size)
 {
-    size_t i;
-
-    uva__text_put_char(text, '"');
-    for (i = 0; i < size && !text->failed; i++) {
-        if (field[i] == '"')
-            uva__text_put_char(text, '"');
-        uva__text_put_char(text, field[i]);
-    }
-    uva__text_put_char(text, '"');
-}
-
-/* Most fields need no quotes, so it copies while it looks for a reason. */
-void uva__text_put_csv(struct uva__text *text, const char *data, size_t size,
-                       const struct uva__csv_style *style)
-{
-    char *at = uva__text_room(text, size);
-    size_t i;
+    const size_t most = size < 4096 ? size : count_quotes(field, size);
+    char *at = uva__text_room(text, size + 2 + most);
 
     if (at == NULL)
         return;
-    for (i = 0; i < size && !style->stops[(unsigned char)data[i]]; i++)
-        at[i] = data[i];
-    if (i < size || csv_is_reserved(data, size, style))
+    *at++ = '"';
+    for (size_t i = 0; i < size; i++) {
+        at[0] = field[i];
+        at[1] = '"'; /* the next byte overwrites most */
+        at += 1 + (field[i] == '"');
+    }
+    *at++ = '"';
+    uva__text_advance(text, at);
+}
+
+void uva__text_put_csv(struct uva__text *text, const char *data, size_t size,
+                       const struct uva__csv_style *style)
+{
+    if (csv_is_special(data, size, style))
         csv_put_quoted(text, data, size);
     else
-        text->size += size;
+        uva__text_put(text, data, size);
 }
 
 /* Works in place, from the end to the beginning. */
 void uva__text_quote_csv(struct uva__text *text, size_t start,
                          const struct uva__csv_style *style)
 {
-    size_t growth = 2, from;
+    size_t growth, from;
     char *to;
 
     assert(text->failed || (text->data != NULL && start <= text->size));
     if (text->failed ||
         !csv_is_special(text->data + start, text->size - start, style))
         return;
-    for (from = start; from < text->size; from++)
-        growth += text->data[from] == '"';
+    growth = 2 + count_quotes(text->data + start, text->size - start);
     if (uva__text_room(text, growth) == NULL)
         return;
     to = text->data + text->size + growth;
@@ -178,10 +222,35 @@ static size_t utf8_size(const unsigned char *at, size_t left)
     return size;
 }
 
+/* Returns the number of bytes in whole words that stand as they are. */
+static size_t json_plain_words(const char *data, size_t size)
+{
+    size_t i;
+
+    for (i = 0; i + 8 <= size; i += 8) {
+        const uint64_t word = uva__text_word(data + i);
+
+        if (((word & HIGHS) | word_below(word, ' ') | word_has(word, '"') |
+             word_has(word, '\\')) != 0)
+            break;
+    }
+    return i;
+}
+
+bool uva__text_is_plain_json(const char *data, size_t size)
+{
+    size_t i = json_plain_words(data, size);
+
+    while (i < size && data[i] >= ' ' && data[i] <= '~' && data[i] != '"' &&
+           data[i] != '\\')
+        i++;
+    return i == size;
+}
+
 size_t uva__text_json_plain(const char *data, size_t size)
 {
     const unsigned char *at = (const unsigned char *)data;
-    size_t i = 0, step;
+    size_t i = json_plain_words(data, size), step;
 
     while (i < size) {
         if (at[i] < 0x80)

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Text under construction. All zeroes is an empty text. A failure is sticky:
@@ -66,6 +67,15 @@ static inline void uva__text_put(struct uva__text *text, const void *data,
     }
 }
 
+/* Loads eight bytes. Thread: any. */
+static inline uint64_t uva__text_word(const char *data)
+{
+    uint64_t word;
+
+    memcpy(&word, data, sizeof(word));
+    return word;
+}
+
 /* Appends bytes as pairs of lower-case hexadecimal digits. Thread: any. */
 void uva__text_put_hex(struct uva__text *text, const void *data, size_t size);
 
@@ -78,6 +88,10 @@ struct uva__csv_style {
     bool stops[256]; /* bytes that a field has only in quotes */
 };
 
+/* Whether some bytes hold no byte that stands only in quotes. Thread: any. */
+bool uva__text_is_plain_csv(const char *data, size_t size,
+                            const struct uva__csv_style *style);
+
 /* Appends `size` bytes as a field of RFC 4180: in quotes if it holds a
  * delimiter, a quote or a line break, if it is empty, or if it equals the text
  * of nulls, from which it must be distinguished. Thread: any. */
@@ -87,6 +101,10 @@ void uva__text_put_csv(struct uva__text *text, const char *data, size_t size,
 /* Does that with the text from `start` on. Thread: any. */
 void uva__text_quote_csv(struct uva__text *text, size_t start,
                          const struct uva__csv_style *style);
+
+/* Whether some bytes are ASCII that stands in a JSON string as it is. Thread:
+ * any. */
+bool uva__text_is_plain_json(const char *data, size_t size);
 
 /* Returns how many bytes from `data` on stand in a JSON string as they are.
  * Thread: any. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches as lines of text: CSV, and JSON with an object a line. text_value.h
- * writes the values. After its start an encoder does not change, but for a hint
+/* Batches as lines of text: CSV, and JSON with an object a line. text_rows.h
+ * writes them. After its start an encoder does not change, but for a hint
  * that is atomic, so that several threads may encode batches. */
 #include "io/text_encoder.h"
 
@@ -10,7 +10,8 @@
 
 #include "io/encoder.h"
 #include "io/part.h"
-#include "io/text_value.h"
+#include "io/text_field.h"
+#include "io/text_rows.h"
 #include "uvarrow/arrow.h"
 
 struct text_encoder {
@@ -96,43 +97,6 @@ static void csv_put_header(const struct text_encoder *encoder,
     csv_end_line(encoder, out);
 }
 
-static void csv_put_row(const struct text_encoder *encoder,
-                        const struct ArrowArray *array, int64_t row,
-                        struct uva__text *out)
-{
-    for (int64_t i = 0; i < encoder->root.n_children; i++) {
-        const struct ArrowArray *column = array->children[i];
-        const struct uva__text_value cell = {&encoder->root.children[i], column,
-                                             row + column->offset};
-
-        uva__text_value_put_csv(cell, &encoder->csv, out);
-        uva__text_put_char(out, encoder->csv.delimiter);
-    }
-    csv_end_line(encoder, out);
-}
-
-static void json_put_row(const struct text_encoder *encoder,
-                         const struct ArrowArray *array, int64_t row,
-                         struct uva__text *out)
-{
-    uva__text_value_put_json(
-        (struct uva__text_value){&encoder->root, array, row}, out);
-    uva__text_put_char(out, '\n');
-}
-
-static void text_put_rows(const struct text_encoder *encoder,
-                          const struct ArrowArray *array, struct uva__text *out)
-{
-    const int64_t end = array->offset + array->length;
-
-    for (int64_t row = array->offset; row < end && !out->failed; row++) {
-        if (encoder->is_json)
-            json_put_row(encoder, array, row, out);
-        else if (encoder->root.n_children > 0)
-            csv_put_row(encoder, array, row, out);
-    }
-}
-
 /* Batches are usually of similar size: with room for the largest so far, the
  * text is seldom reallocated. */
 static void text_write(struct text_encoder *encoder,
@@ -143,7 +107,8 @@ static void text_write(struct text_encoder *encoder,
 
     if (array->length > 0)
         (void)uva__text_room(out, hint);
-    text_put_rows(encoder, array, out);
+    uva__text_rows_put(&encoder->root, array,
+                       encoder->is_json ? NULL : &encoder->csv, out);
     if (out->size > hint)
         atomic_store_explicit(&encoder->bytes_hint, out->size + out->size / 8,
                               memory_order_relaxed);

@@ -262,11 +262,17 @@ static void kind_set(struct uva__text_field *field, const struct format *format,
     field->is_loose = is_loose || kind >= UVA__TEXT_FIELD_TEXT;
 }
 
-/* Writes the name as JSON has it. */
+/* Writes the name as JSON has it, after a comma. */
 static void key_write(struct uva__text_field *field)
 {
+    char *end;
+
+    uva__text_put_char(&field->key, ',');
     uva__text_put_json(&field->key, field->name, strlen(field->name));
     uva__text_put_char(&field->key, ':');
+    end = uva__text_room(&field->key, UVA__TEXT_FIELD_KEY_BLOCK);
+    if (end != NULL)
+        memset(end, 0, UVA__TEXT_FIELD_KEY_BLOCK);
 }
 
 static int field_build(struct uva__text_field *field,

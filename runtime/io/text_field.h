@@ -45,6 +45,9 @@ enum uva__text_field_kind {
     UVA__TEXT_FIELD_KINDS /* number of kinds */
 };
 
+/* After its key there are so many bytes that may be copied with it. */
+#define UVA__TEXT_FIELD_KEY_BLOCK 16
+
 /* One column or a part of one. */
 struct uva__text_field {
     enum uva__text_field_kind kind; /* how values are stored */
@@ -59,7 +62,7 @@ struct uva__text_field {
     int32_t zone;     /* zone of timestamps, see text_time.h */
     int8_t ids[128];  /* unions: index of the child of a type id, or -1 */
     const char *name; /* borrows from the schema; "" without one */
-    struct uva__text key; /* owns: the name in JSON, with its colon */
+    struct uva__text key; /* owns: a comma, the name in JSON, a colon */
     int64_t n_children;   /* of lists, structs, unions and runs */
     struct uva__text_field *children; /* owns; an array */
     struct uva__text_field

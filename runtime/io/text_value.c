@@ -6,7 +6,6 @@
 #include <assert.h>
 
 #include "io/text_json.h"
-#include "io/text_number.h"
 #include "io/text_time.h"
 
 /* ---- reading ------------------------------------------------------------ */
@@ -129,73 +128,57 @@ static inline bool cell_resolve(struct uva__text_value *c)
 
 /* ---- writing: numbers --------------------------------------------------- */
 
-static void put_bool(const struct uva__text_value *c, struct uva__text *out)
+static char *write_bool(const struct uva__text_value *c, char *at)
 {
-    if (load_bit(c->array->buffers[1], c->at))
-        uva__text_put(out, "true", 4);
-    else
-        uva__text_put(out, "false", 5);
+    if (load_bit(c->array->buffers[1], c->at)) {
+        memcpy(at, "true", 4);
+        return at + 4;
+    }
+    memcpy(at, "false", 5);
+    return at + 5;
 }
 
-static void put_int(const struct uva__text_value *c, struct uva__text *out)
+static char *write_int(const struct uva__text_value *c, char *at)
 {
-    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
-
-    if (at != NULL)
-        uva__text_advance(out, uva__text_number_put_int(at, cell_int(c)));
+    return uva__text_number_put_int(at, cell_int(c));
 }
 
-static void put_uint(const struct uva__text_value *c, struct uva__text *out)
+static char *write_uint(const struct uva__text_value *c, char *at)
 {
-    const uint64_t value =
-        load_uint(c->array->buffers[1], c->field->width, c->at);
-    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
-
-    if (at != NULL)
-        uva__text_advance(out, uva__text_number_put_uint(at, value));
+    return uva__text_number_put_uint(
+        at, load_uint(c->array->buffers[1], c->field->width, c->at));
 }
 
-static void put_half(const struct uva__text_value *c, struct uva__text *out)
+static char *write_half(const struct uva__text_value *c, char *at)
 {
-    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
-
-    if (at != NULL)
-        uva__text_advance(out,
-                          uva__text_number_put_half(at, (uint16_t)cell_int(c)));
+    return uva__text_number_put_half(at, (uint16_t)cell_int(c));
 }
 
-static void put_float(const struct uva__text_value *c, struct uva__text *out)
+static char *write_float(const struct uva__text_value *c, char *at)
 {
-    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
     float value;
 
     memcpy(&value, (const char *)c->array->buffers[1] + 4 * c->at,
            sizeof(value));
-    if (at != NULL)
-        uva__text_advance(out, uva__text_number_put_float(at, value));
+    return uva__text_number_put_float(at, value);
 }
 
-static void put_double(const struct uva__text_value *c, struct uva__text *out)
+static char *write_double(const struct uva__text_value *c, char *at)
 {
-    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
     double value;
 
     memcpy(&value, (const char *)c->array->buffers[1] + 8 * c->at,
            sizeof(value));
-    if (at != NULL)
-        uva__text_advance(out, uva__text_number_put_double(at, value));
+    return uva__text_number_put_double(at, value);
 }
 
-static void put_decimal(const struct uva__text_value *c, struct uva__text *out)
+static char *write_decimal(const struct uva__text_value *c, char *at)
 {
     const size_t width = (size_t)c->field->width;
     const char *value =
         (const char *)c->array->buffers[1] + (int64_t)width * c->at;
-    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
 
-    if (at != NULL)
-        uva__text_advance(out, uva__text_number_put_decimal(at, value, width,
-                                                            c->field->scale));
+    return uva__text_number_put_decimal(at, value, width, c->field->scale);
 }
 
 /* ---- writing: time ------------------------------------------------------ */
@@ -205,7 +188,7 @@ static int64_t days_of_ms(int64_t ms)
     return ms / 86400000 - (ms % 86400000 < 0);
 }
 
-static char *moment_put(char *at, const struct uva__text_value *c)
+static char *write_moment(const struct uva__text_value *c, char *at)
 {
     const int digits = c->field->digits;
     const int64_t value = cell_int(c);
@@ -226,37 +209,78 @@ static char *moment_put(char *at, const struct uva__text_value *c)
     }
 }
 
-static void put_moment(const struct uva__text_value *c, struct uva__text *out)
-{
-    char *at = uva__text_room(out, UVA__TEXT_TIME_ROOM);
-
-    if (at != NULL)
-        uva__text_advance(out, moment_put(at, c));
-}
-
-static void put_days_ms(const struct uva__text_value *c, struct uva__text *out)
+static char *write_days_ms(const struct uva__text_value *c, char *at)
 {
     const void *data = c->array->buffers[1];
     const int32_t days = (int32_t)uva__text_field_load(data, 4, 2 * c->at);
     const int32_t ms = (int32_t)uva__text_field_load(data, 4, 2 * c->at + 1);
-    char *at = uva__text_room(out, UVA__TEXT_TIME_ROOM);
 
-    if (at != NULL)
-        uva__text_advance(out, uva__text_time_put_interval(at, 0, days, ms, 3));
+    return uva__text_time_put_interval(at, 0, days, ms, 3);
 }
 
-static void put_months_ns(const struct uva__text_value *c,
-                          struct uva__text *out)
+static char *write_months_ns(const struct uva__text_value *c, char *at)
 {
     const void *data = c->array->buffers[1];
     const int32_t months = (int32_t)uva__text_field_load(data, 4, 4 * c->at);
     const int32_t days = (int32_t)uva__text_field_load(data, 4, 4 * c->at + 1);
     const int64_t ns = uva__text_field_load(data, 8, 2 * c->at + 1);
-    char *at = uva__text_room(out, UVA__TEXT_TIME_ROOM);
 
-    if (at != NULL)
-        uva__text_advance(out,
-                          uva__text_time_put_interval(at, months, days, ns, 9));
+    return uva__text_time_put_interval(at, months, days, ns, 9);
+}
+
+/* Writes a value that is not null. */
+typedef char *cell_write_fn(const struct uva__text_value *c, char *at);
+
+static cell_write_fn *const WRITE[UVA__TEXT_FIELD_KINDS] = {
+    [UVA__TEXT_FIELD_BOOL] = write_bool,
+    [UVA__TEXT_FIELD_INT] = write_int,
+    [UVA__TEXT_FIELD_UINT] = write_uint,
+    [UVA__TEXT_FIELD_HALF] = write_half,
+    [UVA__TEXT_FIELD_FLOAT] = write_float,
+    [UVA__TEXT_FIELD_DOUBLE] = write_double,
+    [UVA__TEXT_FIELD_DECIMAL] = write_decimal,
+    [UVA__TEXT_FIELD_DATE] = write_moment,
+    [UVA__TEXT_FIELD_TIME] = write_moment,
+    [UVA__TEXT_FIELD_TIMESTAMP] = write_moment,
+    [UVA__TEXT_FIELD_DURATION] = write_moment,
+    [UVA__TEXT_FIELD_MONTHS] = write_moment,
+    [UVA__TEXT_FIELD_DAYS_MS] = write_days_ms,
+    [UVA__TEXT_FIELD_MONTHS_NS] = write_months_ns,
+};
+
+char *uva__text_value_write(const struct uva__text_value *cell, char *at)
+{
+    return WRITE[cell->field->kind](cell, at);
+}
+
+/* JSON has no notation for NaN and infinity. */
+static char *quote_odd(char *start, char *end)
+{
+    if (end[-1] != 'n' && end[-1] != 'f')
+        return end;
+    memmove(start + 1, start, (size_t)(end - start));
+    start[0] = end[1] = '"';
+    return end + 2;
+}
+
+char *uva__text_value_write_json(const struct uva__text_value *cell, char *at)
+{
+    char *const start = at;
+
+    switch (cell->field->kind) {
+    case UVA__TEXT_FIELD_HALF:
+    case UVA__TEXT_FIELD_FLOAT:
+    case UVA__TEXT_FIELD_DOUBLE:
+        return quote_odd(start, uva__text_value_write(cell, at));
+    default:
+        break;
+    }
+    if (cell->field->quoted)
+        *at++ = '"';
+    at = uva__text_value_write(cell, at);
+    if (cell->field->quoted)
+        *at++ = '"';
+    return at;
 }
 
 /* ---- writing: bytes ----------------------------------------------------- */
@@ -368,43 +392,33 @@ static void put_list(const struct uva__text_value *c, struct uva__text *out)
     uva__text_put_char(out, ']');
 }
 
+/* The comma of the first key becomes the bracket. */
 static void put_struct(const struct uva__text_value *c, struct uva__text *out)
 {
+    const size_t start = out->size;
     int64_t i;
 
-    uva__text_put_char(out, '{');
     for (i = 0; i < c->field->n_children; i++) {
         const struct uva__text *key = &c->field->children[i].key;
 
-        if (i > 0)
-            uva__text_put_char(out, ',');
         uva__text_put(out, key->data, key->size);
         uva__text_value_put_json(cell_child(c, i, c->at), out);
     }
+    if (i == 0)
+        uva__text_put_char(out, '{');
+    else if (!out->failed)
+        out->data[start] = '{';
     uva__text_put_char(out, '}');
 }
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Appends a value that is not null and no text, without quotes. */
+/* Appends a value that is not null, no text, and has no fixed room, without
+ * quotes. */
 typedef void cell_put_fn(const struct uva__text_value *c,
                          struct uva__text *out);
 
 static cell_put_fn *const PUT[UVA__TEXT_FIELD_KINDS] = {
-    [UVA__TEXT_FIELD_BOOL] = put_bool,
-    [UVA__TEXT_FIELD_INT] = put_int,
-    [UVA__TEXT_FIELD_UINT] = put_uint,
-    [UVA__TEXT_FIELD_HALF] = put_half,
-    [UVA__TEXT_FIELD_FLOAT] = put_float,
-    [UVA__TEXT_FIELD_DOUBLE] = put_double,
-    [UVA__TEXT_FIELD_DECIMAL] = put_decimal,
-    [UVA__TEXT_FIELD_DATE] = put_moment,
-    [UVA__TEXT_FIELD_TIME] = put_moment,
-    [UVA__TEXT_FIELD_TIMESTAMP] = put_moment,
-    [UVA__TEXT_FIELD_DURATION] = put_moment,
-    [UVA__TEXT_FIELD_MONTHS] = put_moment,
-    [UVA__TEXT_FIELD_DAYS_MS] = put_days_ms,
-    [UVA__TEXT_FIELD_MONTHS_NS] = put_months_ns,
     [UVA__TEXT_FIELD_BYTES] = put_bytes,
     [UVA__TEXT_FIELD_BYTES_VIEW] = put_bytes,
     [UVA__TEXT_FIELD_FIXED_BYTES] = put_bytes,
@@ -420,6 +434,19 @@ static bool cell_is_text(const struct uva__text_value *c)
            c->field->kind == UVA__TEXT_FIELD_TEXT_VIEW;
 }
 
+static void cell_put(const struct uva__text_value *c, struct uva__text *out)
+{
+    char *at;
+
+    if (PUT[c->field->kind] != NULL) {
+        PUT[c->field->kind](c, out);
+        return;
+    }
+    at = uva__text_room(out, UVA__TEXT_VALUE_ROOM);
+    if (at != NULL)
+        uva__text_advance(out, uva__text_value_write(c, at));
+}
+
 void uva__text_value_put_csv(struct uva__text_value cell,
                              const struct uva__csv_style *style,
                              struct uva__text *out)
@@ -431,63 +458,45 @@ void uva__text_value_put_csv(struct uva__text_value cell,
         uva__text_put(out, style->null_text, style->null_size);
         return;
     }
-    if (!cell.field->is_loose) {
-        PUT[cell.field->kind](&cell, out);
-        return;
-    }
     if (cell_is_text(&cell)) {
         span = cell_span(&cell);
         uva__text_put_csv(out, span.data, span.size, style);
         return;
     }
-    assert(PUT[cell.field->kind] != NULL);
-    PUT[cell.field->kind](&cell, out);
-    uva__text_quote_csv(out, start, style);
+    cell_put(&cell, out);
+    if (cell.field->is_loose)
+        uva__text_quote_csv(out, start, style);
 }
 
-/* Makes the text from `start` on a string if it is no number: JSON has no
- * notation for NaN and infinity. */
-static void json_quote_odd(struct uva__text *out, size_t start)
+static void cell_put_json_text(const struct uva__text_value *c,
+                               struct uva__text *out)
 {
-    const size_t size = out->size - start; /* 0 without memory */
-    const char last = size == 0 ? '\0' : out->data[out->size - 1];
+    const struct span span = cell_span(c);
 
-    if (last != 'n' && last != 'f')
-        return;
-    assert(out->capacity - out->size >= 2); /* numbers have much room */
-    memmove(out->data + start + 1, out->data + start, size);
-    out->data[start] = '"';
-    out->data[start + size + 1] = '"';
-    out->size += 2;
+    if (c->field->is_json && uva__text_json_check(span.data, span.size))
+        uva__text_json_put(out, span.data, span.size);
+    else
+        uva__text_put_json(out, span.data, span.size);
 }
 
 void uva__text_value_put_json(struct uva__text_value cell,
                               struct uva__text *out)
 {
-    const size_t start = out->size;
-    struct span span;
+    char *at;
 
     if (!cell_resolve(&cell)) {
         uva__text_put(out, "null", 4);
         return;
     }
     if (cell_is_text(&cell)) {
-        span = cell_span(&cell);
-        if (cell.field->is_json && uva__text_json_check(span.data, span.size))
-            uva__text_json_put(out, span.data, span.size);
-        else
-            uva__text_put_json(out, span.data, span.size);
+        cell_put_json_text(&cell, out);
         return;
     }
-    switch (cell.field->kind) {
-    case UVA__TEXT_FIELD_HALF:
-    case UVA__TEXT_FIELD_FLOAT:
-    case UVA__TEXT_FIELD_DOUBLE:
-        PUT[cell.field->kind](&cell, out);
-        json_quote_odd(out, start);
+    if (PUT[cell.field->kind] == NULL) {
+        at = uva__text_room(out, UVA__TEXT_VALUE_ROOM);
+        if (at != NULL)
+            uva__text_advance(out, uva__text_value_write_json(&cell, at));
         return;
-    default:
-        break;
     }
     if (cell.field->quoted)
         uva__text_put_char(out, '"');
