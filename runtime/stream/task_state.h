@@ -88,22 +88,19 @@ static inline int uva__task_state_late(struct uva__atomic64 *state,
 static inline int uva__task_state_claim(struct uva__atomic64 *state,
                                         uint64_t generation, bool *orphaned)
 {
-    uint64_t seen =
-        generation << UVA__TASK_GENERATION_SHIFT | UVA__TASK_HELD |
-        UVA__TASK_COUNTED; /* as most are that foreign code claims */
-    int code;
+    uint64_t seen = uva__atomic64_load(state);
+    int code = 0;
 
     *orphaned = false;
-    while (!uva__atomic64_cas(state, &seen, seen + 1))
-        while (seen >> UVA__TASK_GENERATION_SHIFT != generation ||
-               (seen & UVA__TASK_STATES) != UVA__TASK_HELD) {
-            if (seen >> UVA__TASK_GENERATION_SHIFT != generation)
-                return EINVAL;
+    while (code == 0) {
+        if (seen >> UVA__TASK_GENERATION_SHIFT != generation)
+            return EINVAL;
+        if ((seen & UVA__TASK_STATES) != UVA__TASK_HELD)
             code = uva__task_state_late(state, &seen, orphaned);
-            if (code != 0)
-                return code;
-        }
-    return 0;
+        else if (uva__atomic64_cas(state, &seen, seen + 1))
+            return 0;
+    }
+    return code;
 }
 
 /* Ends a claim or a discard: the caller's last access to the slot. True if the
