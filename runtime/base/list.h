@@ -59,14 +59,6 @@ static inline struct uva__link *uva__list_pop(struct uva__list *list)
     return link;
 }
 
-/* Removes the first element, which is `link`. */
-static inline void uva__list_remove_first(struct uva__list *list,
-                                          const struct uva__link *link)
-{
-    assert(list->head == link);
-    list->head = link->next;
-}
-
 /* Appends all elements of `from` to `to`. */
 static inline void uva__list_append(struct uva__list *to,
                                     struct uva__list *from)

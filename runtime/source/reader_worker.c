@@ -14,11 +14,7 @@
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
-enum {
-    SLOTS_STEP = 4, /* empty slots that the worker takes at once */
-    YIELD_BATCHES = 64,
-    YIELD_NS = 1000000
-};
+enum { YIELD_BATCHES = 64, YIELD_NS = 1000000 };
 
 /* How a job of the worker ends. */
 enum worker_end {
@@ -295,22 +291,11 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
     r->worker.credits--;
     r->worker.count++;
     r->worker.bytes += (uint64_t)task->info.bytes;
-    uva__list_remove_first(&r->worker.slots, &task->link);
     if (r->on_loop)
         uva__kept_push(&r->inbox.ready, task);
     else if (uva__inbox_put(&r->inbox, task))
         worker_notify(r); /* before the next call, which may wait */
     return 0;
-}
-
-/* Gives the next empty slot, which stays in the list; NULL without memory. */
-static inline struct uva__task *worker_slot(struct uva__reader *r)
-{
-    if (uva__list_is_empty(&r->worker.slots) &&
-        !uva__slots_fetch_tasks(r->source.rt, &r->worker.slots,
-                                r->on_loop ? 1 : SLOTS_STEP))
-        return NULL;
-    return uva__container_of(r->worker.slots.head, struct uva__task, link);
 }
 
 /* Whether a read has given a batch, and not the end. */
@@ -319,23 +304,15 @@ static bool read_is_batch(const struct uva__read *read)
     return read->array->array.release != NULL || read->lazy.item != NULL;
 }
 
-/* Reads into the next slot, which the loop takes back only when it is filled or
- * the source is closed. False if the source has ended, or was cancelled. */
-static bool worker_read(struct uva__reader *r, struct uva_error *error)
+/* Reads a batch into `task`. False if the source has ended, or was cancelled:
+ * then the slot is empty. */
+static inline bool worker_read_to(struct uva__reader *r, struct uva__task *task,
+                                  struct uva_error *error)
 {
-    struct uva__task *task = worker_slot(r);
     struct uva__read read;
     uint64_t since_ns;
     int code;
 
-    if (task == NULL) {
-        worker_finish(
-            r, uva_error_set(error, ENOMEM, "no memory for the next batch"),
-            error, NULL);
-        return false;
-    }
-    if (!worker_enter(r))
-        return false;
     read.array = &task->array;
     read.lazy.item = NULL;
     uva_array_clear(
@@ -367,6 +344,28 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
     if (code != 0)
         worker_finish(r, code, error, NULL);
     return code == 0;
+}
+
+/* Reads into the next slot. False as above. */
+static bool worker_read(struct uva__reader *r, struct uva_error *error)
+{
+    struct uva__list *slots = r->on_loop ? NULL : &r->worker.slots;
+    struct uva__task *task;
+
+    if (!worker_enter(r))
+        return false;
+    task = r->on_loop ? uva__slots_take_task(r->source.rt)
+                      : uva__slots_new_task(r->source.rt, slots, NULL);
+    if (task == NULL) {
+        worker_finish(
+            r, uva_error_set(error, ENOMEM, "no memory for the next batch"),
+            error, NULL);
+        return false;
+    }
+    if (worker_read_to(r, task, error))
+        return true;
+    uva__slots_end_task(r->source.rt, slots, task);
+    return false;
 }
 
 /* ---- pace ---------------------------------------------------------------- */
