@@ -136,7 +136,7 @@ static inline void task_settle(struct uva__task *task,
 
 /* Claiming an orphaned task gives up its hold on the rt. The memory of its
  * producer may be in quarantine by then, but it names the rt as before. */
-static int task_claim(struct uva__task *task, uint64_t generation)
+static inline int task_claim(struct uva__task *task, uint64_t generation)
 {
     bool orphaned;
     const int code = uva__task_state_claim(&task->state, generation, &orphaned);
@@ -247,10 +247,11 @@ int uva__task_map_timed(void *ctx, struct uva_batch *in,
     return code;
 }
 
-/* Runs one map, which takes the data of `in`. */
+/* Runs one map, which takes the data of `in`; `here` as above. */
 static int task_map_one(const struct uva__task *task,
                         const struct uva__mapping *m, struct uva_batch *in,
-                        struct ArrowDeviceArray *out, struct uva_error *error)
+                        struct ArrowDeviceArray *out, bool here,
+                        struct uva_error *error)
 {
     int code;
 
@@ -258,14 +259,17 @@ static int task_map_one(const struct uva__task *task,
     in->metadata = task->info.metadata.block;
     in->ordinal = task->info.ordinal;
     in->stream = NULL;
-    memset(in->reserved, 0, sizeof(in->reserved));
     task_blank(out);
     code = m->batch(m->ctx, in, out, error);
     uva_array_release(&in->data);
     if (code == 0 && out->array.release == NULL)
         return uva_error_set(error, EPROTO,
                              "a map succeeded and gave no array");
-    return uva__error_positive(code);
+    if (code != 0)
+        return uva__error_positive(code);
+    task_count(&m->meter->loop.rows, &m->meter->shared.rows, here,
+               out->array.length);
+    return 0;
 }
 
 /* Runs the maps of the producer over the batch in `in`. The output of each is
@@ -278,20 +282,20 @@ static int task_map(const struct uva__task *task, struct mapped *in,
     const bool here = uva__rt_in_turn(task->producer->rt);
     struct mapped other;
     struct uva_batch *from = &in->batch, *to = &other.batch, *swap;
-    struct ArrowDeviceArray *made;
-    int code;
+    int code = 0;
 
-    for (; m != NULL; m = m->next) {
-        made = m->next != NULL ? &to->data : out;
-        code = task_map_one(task, m, from, made, error);
-        if (code != 0)
-            return code;
-        task_count(&m->meter->loop.rows, &m->meter->shared.rows, here,
-                   made->array.length);
+    memset(from->reserved, 0, sizeof(from->reserved));
+    memset(to->reserved, 0, sizeof(to->reserved));
+    for (; m->next != NULL && code == 0; m = m->next) {
+        code = task_map_one(task, m, from, &to->data, here, error);
         swap = from;
         from = to;
         to = swap;
     }
+    if (code == 0)
+        code = task_map_one(task, m, from, out, here, error);
+    if (code != 0)
+        return code;
     m = task->producer->maps; /* the first one counts for all */
     task_count(&m->meter->loop.batches, &m->meter->shared.batches, here, 1);
     return 0;
