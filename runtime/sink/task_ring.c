@@ -149,6 +149,8 @@ static void task_ring_account(struct uva__task_ring *r)
     const bool over =
         r->loop.done || (r->loop.events & UVA__TASK_RING_CANCELLED);
 
+    if (r->loop.share.account == NULL)
+        return;
     uva__share_hold(&r->loop.share,
                     over ? 0 : (int64_t)(r->loop.put - r->loop.taken.tasks),
                     over ? 0 : (int64_t)(r->loop.bytes - r->loop.taken.bytes));
