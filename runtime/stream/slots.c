@@ -128,8 +128,9 @@ int uva__slots_ensure(struct uva__rt *rt)
 
 /* ---- memory ------------------------------------------------------------- */
 
-bool uva__slots_fetch_tasks(struct uva__rt *rt, struct uva__list *out,
-                            size_t count)
+/* Not inline, as most slots are taken without it. */
+__attribute__((noinline)) bool
+uva__slots_fetch_tasks(struct uva__rt *rt, struct uva__list *out, size_t count)
 {
     struct slots *slots = slots_existing(rt);
     struct slab_chunk *chunk = NULL;
