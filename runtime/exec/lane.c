@@ -16,6 +16,7 @@
 #include <assert.h>
 
 #include "base/atomic.h"
+#include "base/locked_wait.h"
 #include "exec/pool.h"
 
 /* ---- the jobs of one runtime -------------------------------------------- */
@@ -92,13 +93,8 @@ static bool lane_has_thread_locked(const struct uva_workers *workers, int lane)
 static void lane_await_starts_locked(struct uva_workers *workers, int lane)
 {
     while (!lane_has_thread_locked(workers, lane) &&
-           workers->locked.classes[lane].count[UVA__WORKER_STARTING] > 0) {
-        const uint32_t seen = uva__futex_now(&workers->changed);
-
-        uva__lock_drop(&workers->locked.lock);
-        (void)uva__futex_wait(&workers->changed, seen, -1);
-        uva__lock_take(&workers->locked.lock);
-    }
+           workers->locked.classes[lane].count[UVA__WORKER_STARTING] > 0)
+        (void)uva__locked_wait(&workers->locked.lock, &workers->changed, -1);
 }
 
 static int lane_ensure(struct uva__jobs *jobs, int lane)

@@ -39,6 +39,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/locked_wait.h"
 #include "base/memory.h"
 #include "base/platform.h"
 #include "base/thread.h"
@@ -655,15 +656,12 @@ static int64_t worker_limit_locked(const struct uva__worker *worker)
 static void worker_sleep_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
-    const uint32_t seen = uva__futex_now(&worker->call);
     const int64_t limit_ms = worker_limit_locked(worker);
     bool in_time;
 
     uva__list_push_front(&class_of(worker)->asleep, &worker->sleeper);
     uva__worker_set_locked(worker, UVA__WORKER_ASLEEP);
-    uva__lock_drop(&workers->locked.lock);
-    in_time = uva__futex_wait(&worker->call, seen, limit_ms);
-    uva__lock_take(&workers->locked.lock);
+    in_time = uva__locked_wait(&workers->locked.lock, &worker->call, limit_ms);
     worker->timed_out = worker->state == UVA__WORKER_ASLEEP && !in_time;
     if (worker->state != UVA__WORKER_ASLEEP)
         return;

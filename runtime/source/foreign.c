@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/locked_wait.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/time_limits.h"
@@ -322,16 +323,13 @@ static bool foreign_has_calls_locked(const struct uva__foreign *f)
 /* Drops the lock while it waits. False when the time has passed. */
 static bool foreign_wait_locked(struct uva__foreign *f, uint64_t until_ns)
 {
-    const uint32_t seen = uva__futex_now(&f->call_returned);
     const uint64_t now_ns = uva__clock_ns();
 
     if (now_ns >= until_ns)
         return false;
     f->locked.waiting++;
-    uva__lock_drop(&f->lock);
-    (void)uva__futex_wait(&f->call_returned, seen,
-                          (int64_t)((until_ns - now_ns) / MS_NS) + 1);
-    uva__lock_take(&f->lock);
+    (void)uva__locked_wait(&f->lock, &f->call_returned,
+                           (int64_t)((until_ns - now_ns) / MS_NS) + 1);
     f->locked.waiting--;
     return true;
 }

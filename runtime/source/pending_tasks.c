@@ -22,6 +22,7 @@
 #include "arrow/layout.h"
 #include "arrow/metadata.h"
 #include "base/error.h"
+#include "base/locked_wait.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "source/foreign_clauses.h"
@@ -150,12 +151,8 @@ static int pending_task_call_extract(struct uva__pending_task *pending,
 /* Drops the lock while it waits. */
 static void pending_tasks_wait_locked(struct uva__pending_tasks *tasks)
 {
-    const uint32_t seen = uva__futex_now(&tasks->changed);
-
     tasks->locked.waiting++;
-    uva__lock_drop(&tasks->lock);
-    (void)uva__futex_wait(&tasks->changed, seen, -1);
-    uva__lock_take(&tasks->lock);
+    (void)uva__locked_wait(&tasks->lock, &tasks->changed, -1);
     tasks->locked.waiting--;
 }
 
