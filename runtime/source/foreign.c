@@ -360,10 +360,10 @@ void uva__foreign_await_calls(struct uva__foreign *f)
 
 /* ---- interrupting ------------------------------------------------------- */
 
-/* Counts as a call, so that free_ctx comes later; but not as a stuck call.
- * False: no call is blocked any more. */
-static bool foreign_interrupt_once(struct uva__foreign *f)
+/* Counts as a call, so that free_ctx comes later; but not as a stuck call. */
+static bool foreign_interrupt_once(void *foreign)
 {
+    struct uva__foreign *f = foreign;
     bool blocked, closed;
 
     uva__lock_take(&f->lock);
@@ -382,8 +382,9 @@ static bool foreign_interrupt_once(struct uva__foreign *f)
     return true;
 }
 
-static void foreign_await_blocked(struct uva__foreign *f, int64_t limit_ms)
+static void foreign_await_blocked(void *foreign, int64_t limit_ms)
 {
+    struct uva__foreign *f = foreign;
     const uint64_t until_ns = uva__clock_ns() + (uint64_t)limit_ms * MS_NS;
 
     uva__lock_take(&f->lock);
@@ -392,18 +393,13 @@ static void foreign_await_blocked(struct uva__foreign *f, int64_t limit_ms)
     uva__lock_drop(&f->lock);
 }
 
-/* Interrupts repeatedly, as a reader does: drivers forget an interrupt that
- * came just before the call. No call begins after a stop, so it ends. */
+/* No call begins after a stop, so it ends. */
 static void interrupter_run(struct uva__job *job)
 {
     struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, interrupter);
-    int64_t pause_ms = INTERRUPT_PAUSE_MS;
 
-    while (foreign_interrupt_once(f)) {
-        foreign_await_blocked(f, pause_ms);
-        pause_ms = uva__interrupt_next_pause(pause_ms);
-    }
+    uva__interrupt_repeat(foreign_interrupt_once, foreign_await_blocked, f);
     uva__foreign_end_job(f);
 }
 

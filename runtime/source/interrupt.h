@@ -21,11 +21,21 @@ enum {
     INTERRUPT_PAUSE_MAX_MS = 5000
 };
 
-/* The pause after a pause of `pause_ms`. */
-static inline int64_t uva__interrupt_next_pause(int64_t pause_ms)
+/* Interrupts a call until it returns, with growing pauses: drivers forget an
+ * interrupt that came just before the call. `once` interrupts it, and returns
+ * false if it has returned; `await` waits for that, at most for the pause. */
+static inline void
+uva__interrupt_repeat(bool (*once)(void *ctx),
+                      void (*await)(void *ctx, int64_t limit_ms), void *ctx)
 {
-    return pause_ms * 2 < INTERRUPT_PAUSE_MAX_MS ? pause_ms * 2
-                                                 : INTERRUPT_PAUSE_MAX_MS;
+    int64_t pause_ms = INTERRUPT_PAUSE_MS;
+
+    while (once(ctx)) {
+        await(ctx, pause_ms);
+        pause_ms = pause_ms * 2 < INTERRUPT_PAUSE_MAX_MS
+                       ? pause_ms * 2
+                       : INTERRUPT_PAUSE_MAX_MS;
+    }
 }
 
 /* All zeroes: in no call. */

@@ -577,21 +577,29 @@ void uva__reader_worker_give_up(struct uva__reader *r)
 
 /* ---- interrupting ------------------------------------------------------- */
 
-/* Interrupts repeatedly, with growing pauses: drivers forget an interrupt that
- * came just before the call. */
+static bool worker_interrupt_once(void *reader)
+{
+    struct uva__reader *r = reader;
+
+    if (!uva__interrupt_begin(&r->interrupt))
+        return false;
+    r->ops->interrupt(r);
+    uva__interrupt_end(&r->interrupt);
+    return true;
+}
+
+static void worker_await_return(void *reader, int64_t limit_ms)
+{
+    uva__interrupt_await(&((struct uva__reader *)reader)->interrupt, limit_ms);
+}
+
 void uva__reader_worker_interrupt(struct uva__job *job)
 {
     struct uva__reader *r =
         uva__container_of(job, struct uva__reader, interrupter);
     struct uva__rt *rt = r->source.rt;
-    int64_t pause_ms = INTERRUPT_PAUSE_MS;
 
-    while (uva__interrupt_begin(&r->interrupt)) {
-        r->ops->interrupt(r);
-        uva__interrupt_end(&r->interrupt);
-        uva__interrupt_await(&r->interrupt, pause_ms);
-        pause_ms = uva__interrupt_next_pause(pause_ms);
-    }
+    uva__interrupt_repeat(worker_interrupt_once, worker_await_return, r);
     uva__source_release(&r->source);
     uva__rt_job_end(rt);
 }
