@@ -108,25 +108,25 @@ static void take_account(struct take *t)
 static int64_t take_room(struct take *t)
 {
     return uva__consumer_is_open(&t->consumer)
-               ? uva__intake_request(&t->intake, 1, 1)
+               ? uva__intake_room(&t->intake, 1, 1)
                : 0;
 }
 
 /* The schema is known. */
 static void take_request(struct take *t)
 {
-    const int64_t n = take_room(t);
-
-    if (n > 0)
-        uva__inlet_request(&t->consumer.inlet, n);
+    uva__inlet_request_for(&t->consumer.inlet, &t->intake, take_room(t));
 }
 
 /* Requests batches between two turns. Batches that the source has
  * ready come before this returns. */
 static void take_fill(struct take *t)
 {
+    const int64_t n = take_room(t);
+
     t->filling = true;
-    uva__producer_request_direct(t->consumer.stream->tail, take_room(t));
+    t->intake.requested += n;
+    uva__producer_request_direct(t->consumer.stream->tail, n);
     t->filling = false;
 }
 

@@ -341,12 +341,8 @@ static void merge_conclude(struct merge *m)
 
 static void input_request(struct input *input, int64_t demand)
 {
-    const int64_t n = input_room(input, demand);
-
-    if (n == 0)
-        return;
-    input->in.requested += n;
-    uva__inlet_request(&input->inlet, n);
+    uva__inlet_request_for(&input->inlet, &input->in,
+                           input_room(input, demand));
 }
 
 /* Requests of the inputs that have room. Without demand below, an input with a

@@ -230,17 +230,12 @@ static int64_t ordered_waits_room(struct uva__ordered_waits *w, int64_t demand)
 
 static void ordered_waits_request(struct uva__ordered_waits *w, int64_t demand)
 {
-    struct uva__intake *in = &w->flight.stage.in;
-    int64_t room;
+    struct uva__stage *stage = &w->flight.stage;
 
-    in->started = in->started || demand > 0;
-    if (!in->started || w->flight.stage.source.failure.code != 0 ||
-        !uva__inlet_is_open(&w->flight.stage.inlet))
-        return;
-    room = ordered_waits_room(w, demand);
-    in->requested += room;
-    if (room > 0)
-        uva__inlet_request(&w->flight.stage.inlet, room);
+    if (uva__intake_start(&stage->in, demand) &&
+        stage->source.failure.code == 0 && uva__inlet_is_open(&stage->inlet))
+        uva__inlet_request_for(&stage->inlet, &stage->in,
+                               ordered_waits_room(w, demand));
 }
 
 /* Starts the timer for the time limit of the oldest wait. */

@@ -194,13 +194,9 @@ void uva__stage_keep(struct uva__stage *stage, struct ArrowAsyncTask *task,
 
 void uva__stage_request(struct uva__stage *stage, int64_t demand, int64_t first)
 {
-    int64_t n;
-
-    if (stage->source.failure.code != 0 || !uva__inlet_is_open(&stage->inlet))
-        return;
-    n = uva__intake_request(&stage->in, demand, first);
-    if (n > 0)
-        uva__inlet_request(&stage->inlet, n);
+    if (stage->source.failure.code == 0 && uva__inlet_is_open(&stage->inlet))
+        uva__inlet_request_for(&stage->inlet, &stage->in,
+                               uva__intake_room(&stage->in, demand, first));
 }
 
 void uva__stage_pull(struct uva__source *source, int64_t demand)

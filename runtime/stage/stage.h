@@ -166,7 +166,7 @@ void uva__stage_keep(struct uva__stage *stage, struct ArrowAsyncTask *task,
                      const char *metadata);
 
 /* Requests above as far as the window allows for `demand`, once the schema is
- * known, unless the source has failed; `first` as for uva__intake_request(). */
+ * known, unless the source has failed; `first` as for uva__intake_room(). */
 void uva__stage_request(struct uva__stage *stage, int64_t demand,
                         int64_t first);
 

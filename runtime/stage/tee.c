@@ -54,7 +54,7 @@ struct branch {
 
     /* the loop thread's alone */
     bool closed;           /* it takes no more batches */
-    struct uva__intake in; /* in.requested: by the tee, for all branches */
+    struct uva__intake in; /* requested by the tee, for all branches */
     struct uva__kept kept; /* batches, which share their data */
     int64_t demand;        /* as of the last pull */
 };
@@ -76,6 +76,8 @@ struct tee {
     struct ArrowSchema schema;   /* owns */
     struct uva__metadata about;  /* owns: metadata of the producer above */
     ArrowDeviceType device_type; /* known with the schema */
+    struct uva__intake above;    /* its batches that are requested alone, as
+                                    branches hold them */
 };
 
 static struct branch *branch_at(struct uva__source *source)
@@ -223,14 +225,15 @@ static bool branch_admits(struct branch *b)
 static int64_t branch_room(const struct branch *b, bool all)
 {
     const struct uva__intake *in = &b->in;
-    const int64_t used = in->held + in->requested;
+    const int64_t requested = b->tee->above.requested;
+    const int64_t used = in->held + requested;
     int64_t room = uva__window_room(&in->window, b->demand, used);
 
     if (all)
         room = uva__window_allowed(&in->window, b->demand) - used;
     else if (!in->started)
         return 0;
-    return uva__intake_fit(in, room, in->requested, 1);
+    return uva__intake_fit(in, room, requested, 1);
 }
 
 /* Requests the batches of the fastest branch, as far as the branches of
@@ -252,11 +255,7 @@ static void tee_request(struct tee *t)
             most = room;
     }
     wanted = wanted < most ? wanted : most;
-    if (wanted <= 0)
-        return;
-    for (b = t->branches; b != NULL; b = b->next)
-        b->in.requested += wanted;
-    uva__inlet_request(&t->inlet, wanted);
+    uva__inlet_request_for(&t->inlet, &t->above, wanted > 0 ? wanted : 0);
 }
 
 static void branch_close_and_drop(struct branch *b)
@@ -358,11 +357,9 @@ static void tee_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
         uva__kept_take_in(inlet, NULL, task, metadata, UVA__KEPT_BATCH);
     struct branch *b;
 
-    for (b = t->branches; b != NULL; b = b->next) {
-        uva__intake_come(&b->in);
-        if (slot != NULL)
-            uva__intake_note_size(&b->in, slot->info.bytes);
-    }
+    uva__intake_come(&t->above);
+    for (b = t->branches; slot != NULL && b != NULL; b = b->next)
+        uva__intake_note_size(&b->in, slot->info.bytes);
     if (slot != NULL)
         tee_share(t, slot);
     tee_account(t);
@@ -469,7 +466,7 @@ static void branch_pull(struct uva__source *source, int64_t demand)
     struct branch *b = branch_at(source);
 
     b->demand = demand;
-    b->in.started = b->in.started || demand > 0;
+    (void)uva__intake_start(&b->in, demand);
     branch_take_schema(b);
     branch_conclude(b);
     source->ready = b->in.held;

@@ -566,16 +566,12 @@ static void transform_request(struct transform *t, int64_t demand,
     struct uva__intake *in = &t->stage.in;
     int64_t n;
 
-    in->started = in->started || demand > 0;
-    if (!in->started || !has_room(t, progress))
+    if (!uva__intake_start(in, demand) || !has_room(t, progress))
         return;
     n = transform_room(t, demand, progress);
     if (n > 0 && (n = uva__intake_fit(in, n, in->requested, 1)) == 0)
         n = progress->inputs.count + in->requested == 0;
-    if (n == 0)
-        return;
-    in->requested += n;
-    uva__inlet_request(&t->stage.inlet, n);
+    uva__inlet_request_for(&t->stage.inlet, in, n);
 }
 
 static void transform_expire(struct uva__timer *timer)

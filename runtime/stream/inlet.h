@@ -14,6 +14,7 @@
 #ifndef UVA_STREAM_INLET_H
 #define UVA_STREAM_INLET_H
 
+#include "stream/intake.h"
 #include "stream/producer.h"
 
 struct uva__inlet;
@@ -107,6 +108,15 @@ static inline void uva__inlet_request(struct uva__inlet *inlet, int64_t n)
 
     if (inlet->state == UVA__INLET_RUNNING && inlet->failure.code == 0)
         producer->request(producer, n);
+}
+
+/* Requests `n` more batches for an intake, which counts them; or 0. */
+static inline void uva__inlet_request_for(struct uva__inlet *inlet,
+                                          struct uva__intake *intake, int64_t n)
+{
+    intake->requested += n;
+    if (n > 0)
+        uva__inlet_request(inlet, n);
 }
 
 /* Cancels the producer above, unless it has released the handler. After the end

@@ -19,19 +19,16 @@ int64_t uva__intake_fit(const struct uva__intake *in, int64_t room,
     return room > 0 ? room : 0;
 }
 
-int64_t uva__intake_request(struct uva__intake *in, int64_t demand,
-                            int64_t first)
+int64_t uva__intake_room(struct uva__intake *in, int64_t demand, int64_t first)
 {
     const int64_t under_way = in->held + in->requested;
     int64_t n;
 
-    in->started = in->started || demand > 0;
-    if (!in->started)
+    if (!uva__intake_start(in, demand))
         return 0;
     n = uva__window_room(&in->window, demand, under_way);
     if (n > 0)
         n = uva__intake_fit(in, n, under_way - in->done, first);
-    in->requested += n;
     return n;
 }
 

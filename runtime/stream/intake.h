@@ -43,10 +43,17 @@ void uva__intake_init(struct uva__intake *intake,
 int64_t uva__intake_fit(const struct uva__intake *intake, int64_t room,
                         int64_t unknown, int64_t first);
 
-/* Returns how many batches to request above while `demand` are requested here,
- * and counts them as requested; `first` as above. 0 before the first demand. */
-int64_t uva__intake_request(struct uva__intake *intake, int64_t demand,
-                            int64_t first);
+/* Returns how many batches to request above while `demand` are requested here;
+ * `first` as above. 0 before the first demand. */
+int64_t uva__intake_room(struct uva__intake *intake, int64_t demand,
+                         int64_t first);
+
+/* Notes that `demand` batches are requested here. False: none was so far. */
+static inline bool uva__intake_start(struct uva__intake *intake, int64_t demand)
+{
+    intake->started = intake->started || demand > 0;
+    return intake->started;
+}
 
 /* States the held bytes to the budget and to the statistics of `source`. */
 void uva__intake_account(const struct uva__intake *intake,
