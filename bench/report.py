@@ -30,6 +30,7 @@ second; each time ratios are formed, and their median is taken. On one core
 (`taskset -c 0`) figures are the time that the process had the core; on two, the
 loop has one and the other thread the other, and the time is the clock's.
 
+The code is that of {code}.
 Measured on {processor}, {cores} cores, {system}
 {kernel}. Load average when it began: {load}; it is near 0 on an idle machine.
 """

@@ -185,10 +185,27 @@ def installed(counts):
             for case in INSTALLED if f"installed/{case}" in counts}
 
 
+def code():
+    """The version and the commit that are measured"""
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    with open(os.path.join(root, "include/uvarrow/base.h"),
+              encoding="utf-8") as header:
+        numbers = re.findall(r"define UVA_VERSION_(?:MAJOR|MINOR|PATCH)\s+(\d+)",
+                             header.read())
+    try:
+        commit = subprocess.run(
+            ["git", "-C", root, "log", "-1", "--format=%h of %cs"],
+            capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError): # no clone
+        commit = "unknown"
+    return f"version {'.'.join(numbers)}, commit {commit}"
+
+
 def machine():
     with open("/proc/cpuinfo", encoding="ascii") as info:
         model = re.search(r"model name\s*: (.*)", info.read())
-    return {"processor": model.group(1) if model else platform.machine(),
+    return {"code": code(),
+            "processor": model.group(1) if model else platform.machine(),
             "cores": os.cpu_count(), "system": platform.system(),
             "kernel": platform.release(),
             "load": round(os.getloadavg()[0], 1)}

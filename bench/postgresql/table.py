@@ -16,7 +16,7 @@ the database first, in which the driver reads the catalog of all types. The inge
 is of a million rows of three columns, from a table of Arrow, and from a list of
 tuples by COPY. `bench/postgresql/client.py` has it all."""
 
-TIMES = """Medians of {rounds} round(s), on {processor}, {cores} cores, with the
+TIMES = """Of {code}. Medians of {rounds} round(s), on {processor}, {cores} cores, with the
 least and the most in brackets; load average when they ended: {load}. PostgreSQL
 {server} on the same machine, through a socket of Unix; {versions}. `cmake
 --preset bench && cmake --build --preset bench --target postgresql_figures`

@@ -18,7 +18,7 @@ programs it is valid within about a tenth after several rounds, but only within 
 third after one; instructions are exact. `driver alone` is a loop that runs the same query and ignores its rows:
 no server can be below it. The database is SQLite unless another is named."""
 
-TIMES = """Medians of {rounds} round(s), on {processor}, {cores} cores, with
+TIMES = """Of {code}. Medians of {rounds} round(s), on {processor}, {cores} cores, with
 least and most in brackets; load average when they ended: {load}. `cmake --preset
 bench && cmake --build --preset bench --target serve_figures` measures again and
 writes this."""
