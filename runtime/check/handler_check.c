@@ -118,7 +118,7 @@ uva_check_withdraw(struct ArrowAsyncDeviceStreamHandler *checked)
 
     real->producer = NULL;
     uva__lock_take(&c->lock);
-    c->locked.protocol.releasing = true; /* later calls are not passed on */
+    (void)uva__checker_state_close(&c->locked.protocol);
     uva__checked_drop_unlock(c);
     return real;
 }
@@ -139,8 +139,7 @@ static bool conclude_check(struct uva__checked *c)
     uva__checker_state_conclude(&c->locked.protocol,
                                 c->handler.producer != NULL, held, first,
                                 &findings);
-    forgotten = !c->locked.protocol.releasing;
-    c->locked.protocol.releasing = true;
+    forgotten = uva__checker_state_close(&c->locked.protocol);
     c->locked.refs -= held; /* they will not be extracted either */
     uva__lock_drop(&c->lock);
     uva__checked_report_all(c, &findings);

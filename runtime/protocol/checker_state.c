@@ -37,6 +37,16 @@ void uva__checker_state_find(struct uva__checker_state *p,
     uva__findings_add(findings, rule, number);
 }
 
+static bool is_cancelled(const struct uva__checker_state *p)
+{
+    return p->cancel >= UVA__CANCEL_ENTERED;
+}
+
+static bool is_released(const struct uva__checker_state *p)
+{
+    return p->release >= UVA__RELEASE_ENTERED;
+}
+
 /* ---- where a callback begins -------------------------------------------- */
 
 /* The rule against a callback inside another call on its thread; COUNT if there
@@ -51,7 +61,7 @@ static enum uva__rule rule_within(const struct uva__checker_state *p,
         return UVA__RULE_AT_23;
     if (context->within == UVA__CALL_REQUEST && !is_release)
         return UVA__RULE_AP_04;
-    if (context->within == UVA__CALL_REQUEST && !p->cancelled)
+    if (context->within == UVA__CALL_REQUEST && !is_cancelled(p))
         return UVA__RULE_AP_05;
     if (context->within == UVA__CALL_CANCEL && call != UVA__CALL_ERROR)
         return UVA__RULE_AP_13;
@@ -90,11 +100,11 @@ static void check_context(struct uva__checker_state *p, enum uva__call call,
 /* The rule against a release before the outcome of the stream is known. */
 static enum uva__rule rule_of_release(const struct uva__checker_state *p)
 {
-    if (p->schema_refused || p->task_refused || p->failed || p->cancelled)
+    if (p->refusal != UVA__REFUSAL_NONE || p->failed || is_cancelled(p))
         return UVA__RULE_COUNT;
     if (!p->schema_delivered)
         return UVA__RULE_AH_05_ALONE;
-    if (p->bad_request)
+    if (p->bad_request != UVA__BAD_REQUEST_NONE)
         return UVA__RULE_AP_09;
     if (p->failure_known)
         return UVA__RULE_ER_05;
@@ -115,9 +125,9 @@ static enum uva__rule rule_of_error(const struct uva__checker_state *p)
 static enum uva__rule rule_of_more(const struct uva__checker_state *p,
                                    enum uva__call call)
 {
-    if (p->schema_refused)
+    if (p->refusal == UVA__REFUSAL_OF_SCHEMA)
         return UVA__RULE_AH_08;
-    if (p->task_refused)
+    if (p->refusal == UVA__REFUSAL_OF_TASK)
         return UVA__RULE_AH_16;
     if (p->failed)
         return call == UVA__CALL_ERROR ? UVA__RULE_AH_32 : UVA__RULE_AH_17;
@@ -153,9 +163,9 @@ static void check_offer(struct uva__checker_state *p,
         uva__checker_state_find(p, findings, UVA__RULE_AH_10, p->offers);
     else if (offers > p->granted)
         uva__checker_state_find(p, findings, UVA__RULE_AP_06, p->offers);
-    else if (p->cancel_returned && offers > p->granted_early)
+    else if (p->cancel >= UVA__CANCEL_RETURNED && offers > p->granted_early)
         uva__checker_state_find(p, findings, UVA__RULE_AP_07, p->offers);
-    if (p->failure_known && !p->cancelled)
+    if (p->failure_known && !is_cancelled(p))
         uva__checker_state_find(p, findings, UVA__RULE_AT_08, p->offers);
 }
 
@@ -164,11 +174,13 @@ static void check_offer(struct uva__checker_state *p,
 /* An end that was decided beside a bad request cannot answer it. */
 static void note_begun(struct uva__checker_state *p, enum uva__call call)
 {
-    p->bad_request &= call != UVA__CALL_END || p->bad_known;
+    if (call == UVA__CALL_END && p->bad_request != UVA__BAD_REQUEST_KNOWN)
+        p->bad_request = UVA__BAD_REQUEST_NONE;
+    if (call == UVA__CALL_RELEASE)
+        p->release = UVA__RELEASE_ENTERED;
     p->schema_delivered |= call == UVA__CALL_SCHEMA;
     p->ended |= call == UVA__CALL_END;
     p->failed |= call == UVA__CALL_ERROR;
-    p->releasing |= call == UVA__CALL_RELEASE;
     p->offers += call == UVA__CALL_TASK;
 }
 
@@ -178,7 +190,7 @@ bool uva__checker_state_begin(struct uva__checker_state *p, enum uva__call call,
 {
     enum uva__rule rule;
 
-    if (p->releasing) {
+    if (is_released(p)) {
         rule = call == UVA__CALL_RELEASE ? UVA__RULE_AH_21 : UVA__RULE_AH_22;
         uva__checker_state_find(p, findings, rule, 0);
         return false;
@@ -213,13 +225,13 @@ void uva__checker_state_error(struct uva__checker_state *p, int code,
                               const char *message, uint64_t thread,
                               struct uva__findings *findings)
 {
-    const bool knew =
-        p->cancel_known ||
-        (p->cancel_returned && (p->canceller == thread || code == EINVAL));
+    const bool knew = p->cancel == UVA__CANCEL_KNOWN ||
+                      (p->cancel == UVA__CANCEL_RETURNED &&
+                       (p->canceller == thread || code == EINVAL));
 
     if (code == 0)
         uva__checker_state_find(p, findings, UVA__RULE_ER_06, 0);
-    if (p->cancelled && knew && reports_cancel(code, message))
+    if (knew && reports_cancel(code, message))
         uva__checker_state_find(p, findings, UVA__RULE_AP_16, code);
 }
 
@@ -227,6 +239,15 @@ static bool is_terminal(enum uva__call call)
 {
     return call == UVA__CALL_END || call == UVA__CALL_ERROR ||
            call == UVA__CALL_RELEASE;
+}
+
+static void note_refusal(struct uva__checker_state *p, enum uva__call call)
+{
+    if (call == UVA__CALL_SCHEMA)
+        p->refusal = UVA__REFUSAL_OF_SCHEMA;
+    else if ((call == UVA__CALL_TASK || call == UVA__CALL_END) &&
+             p->refusal == UVA__REFUSAL_NONE)
+        p->refusal = UVA__REFUSAL_OF_TASK;
 }
 
 void uva__checker_state_end(struct uva__checker_state *p, enum uva__call call,
@@ -237,13 +258,15 @@ void uva__checker_state_end(struct uva__checker_state *p, enum uva__call call,
         uva__checker_state_find(p, findings, UVA__RULE_AH_09, code);
     if (is_terminal(call) && calls_beside)
         uva__checker_state_find(p, findings, UVA__RULE_TH_10, 0);
-    p->schema_refused |= call == UVA__CALL_SCHEMA && code != 0;
-    p->task_refused |=
-        (call == UVA__CALL_TASK || call == UVA__CALL_END) && code != 0;
-    p->released |= call == UVA__CALL_RELEASE;
-    p->cancel_known |= p->cancel_returned;
+    if (code != 0)
+        note_refusal(p, call);
+    if (call == UVA__CALL_RELEASE)
+        p->release = UVA__RELEASE_RETURNED;
+    if (p->cancel == UVA__CANCEL_RETURNED)
+        p->cancel = UVA__CANCEL_KNOWN;
+    if (p->bad_request == UVA__BAD_REQUEST_RETURNED)
+        p->bad_request = UVA__BAD_REQUEST_KNOWN;
     p->failure_known |= p->failures > 0;
-    p->bad_known |= p->bad_returned;
 }
 
 /* ---- calls of the consumer ---------------------------------------------- */
@@ -256,11 +279,20 @@ static bool check_call(struct uva__checker_state *p,
     if (context->callback == UVA__CALL_ERROR ||
         context->callback == UVA__CALL_RELEASE)
         uva__checker_state_find(p, findings, UVA__RULE_AH_19, 0);
-    else if (p->released)
+    else if (p->release == UVA__RELEASE_RETURNED)
         uva__checker_state_find(p, findings, UVA__RULE_AP_24, 0);
-    else if (!p->schema_delivered && !p->releasing)
+    else if (!p->schema_delivered && !is_released(p))
         uva__checker_state_find(p, findings, UVA__RULE_AH_04, 0);
-    return !p->releasing;
+    return !is_released(p);
+}
+
+/* A request(n < 1): in a callback it returns before that does. */
+static void note_bad_request(struct uva__checker_state *p, bool in_callback)
+{
+    if (p->bad_request == UVA__BAD_REQUEST_NONE)
+        p->bad_request = UVA__BAD_REQUEST_ENTERED;
+    if (p->bad_request == UVA__BAD_REQUEST_ENTERED && in_callback)
+        p->bad_request = UVA__BAD_REQUEST_RETURNED;
 }
 
 static uint64_t add_saturating(uint64_t sum, int64_t n)
@@ -277,12 +309,12 @@ bool uva__checker_state_request(struct uva__checker_state *p, int64_t n,
 
     if (n < 1) {
         uva__checker_state_find(p, findings, UVA__RULE_AP_08, n);
-        p->bad_request |= open && !p->cancelled;
-        p->bad_returned |= context->callback != UVA__CALL_NONE;
+        if (open && !is_cancelled(p))
+            note_bad_request(p, context->callback != UVA__CALL_NONE);
         return open;
     }
     p->granted = add_saturating(p->granted, n);
-    if (!p->cancel_returned)
+    if (p->cancel < UVA__CANCEL_RETURNED)
         p->granted_early = p->granted;
     if ((uint64_t)n > p->largest)
         p->largest = (uint64_t)n;
@@ -297,14 +329,16 @@ bool uva__checker_state_cancel(struct uva__checker_state *p,
 {
     const bool alive = check_call(p, context, findings);
 
-    p->cancelled |= alive;
+    if (alive && !is_cancelled(p))
+        p->cancel = UVA__CANCEL_ENTERED;
     p->canceller = thread;
     return alive;
 }
 
 void uva__checker_state_cancelled(struct uva__checker_state *p)
 {
-    p->cancel_returned = true;
+    if (p->cancel == UVA__CANCEL_ENTERED)
+        p->cancel = UVA__CANCEL_RETURNED;
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -314,10 +348,9 @@ static enum uva__rule rule_of_silence(const struct uva__checker_state *p)
 {
     if (p->failed)
         return UVA__RULE_AH_17;
-    if (p->cancelled)
+    if (is_cancelled(p))
         return UVA__RULE_AP_14;
-    if (p->schema_refused || p->task_refused || p->ended ||
-        !p->schema_delivered)
+    if (p->refusal != UVA__REFUSAL_NONE || p->ended || !p->schema_delivered)
         return UVA__RULE_AH_21;
     if (p->granted <= (uint64_t)p->offers)
         return UVA__RULE_COUNT; /* it waits for a request, lawfully */
@@ -332,16 +365,16 @@ void uva__checker_state_conclude(struct uva__checker_state *p, bool accepted,
                                  struct uva__findings *findings)
 {
     /* the producer may wait for a task that can still fail */
-    const bool waits = held > 0 && p->ended && !p->failed && !p->cancelled;
+    const bool waits = held > 0 && p->ended && !p->failed && !is_cancelled(p);
     enum uva__rule rule = UVA__RULE_COUNT;
 
-    if (accepted && !p->releasing && !waits)
+    if (accepted && !is_released(p) && !waits)
         rule = rule_of_silence(p);
     if (rule != UVA__RULE_COUNT)
         uva__checker_state_find(p, findings, rule, p->offers);
     if (held > 0)
         uva__checker_state_find(p, findings,
-                                p->cancelled || p->failed ? UVA__RULE_AT_21
-                                                          : UVA__RULE_AT_02,
+                                is_cancelled(p) || p->failed ? UVA__RULE_AT_21
+                                                             : UVA__RULE_AT_02,
                                 first);
 }

@@ -21,6 +21,41 @@ struct uva__findings {
     } all[UVA__FINDINGS_MAX];
 };
 
+/* The producer cannot be blamed for ignoring a fact of one thread while it
+ * decides on another thread about its next step. Once a callback has returned
+ * to it, it can be: the fact is known then. */
+
+/* Cancel; later calls of it change nothing. */
+enum uva__cancel_state {
+    UVA__CANCEL_NOT_CALLED = 0,
+    UVA__CANCEL_ENTERED,  /* the stream may end early from here on */
+    UVA__CANCEL_RETURNED, /* no task is due that was not requested before */
+    UVA__CANCEL_KNOWN     /* a callback has returned since then */
+};
+
+/* A request(n < 1) while the stream was open and not cancelled, which the
+ * producer must answer by an error; not by an end that it decided on before. */
+enum uva__bad_request_state {
+    UVA__BAD_REQUEST_NONE = 0, /* or an end came first */
+    UVA__BAD_REQUEST_ENTERED,
+    UVA__BAD_REQUEST_RETURNED, /* or will return before its callback */
+    UVA__BAD_REQUEST_KNOWN     /* a callback has returned since then */
+};
+
+/* The release, after which no call is passed on. */
+enum uva__release_state {
+    UVA__RELEASE_NOT_CALLED = 0,
+    UVA__RELEASE_ENTERED, /* or none can come: the handler was taken back */
+    UVA__RELEASE_RETURNED /* the consumer's release has returned */
+};
+
+/* The callback that the consumer answered with an error. */
+enum uva__refusal {
+    UVA__REFUSAL_NONE = 0,
+    UVA__REFUSAL_OF_TASK,  /* or of the end */
+    UVA__REFUSAL_OF_SCHEMA /* the graver one: it stays */
+};
+
 /* All facts about one stream. All zeroes has not begun. Read freely; written
  * only by the functions here. */
 struct uva__checker_state {
@@ -33,26 +68,17 @@ struct uva__checker_state {
     int64_t failures;       /* extractions that failed */
     int64_t extracting;     /* extractions under way */
     uint64_t canceller;     /* the thread that called cancel */
+    enum uva__cancel_state cancel;
+    enum uva__bad_request_state bad_request;
+    enum uva__release_state release;
+    enum uva__refusal refusal;
     bool schema_delivered;  /* on_schema was called */
-    bool schema_refused;    /* on_schema returned an error */
-    bool task_refused;      /* on_next_task returned an error */
-    bool ended;             /* NULL came */
+    bool ended;             /* NULL came; an error may follow */
     bool failed;            /* on_error came */
-    bool releasing;         /* release was entered */
-    bool released;          /* the consumer's release has returned */
+    bool failure_known;     /* an extraction failed, and a callback has returned
+                               since then */
     bool requested_outside; /* a request was made outside of callbacks */
-    bool bad_request;       /* request(n < 1) while the stream was open */
-    bool bad_returned;      /* that has returned, or will before its callback */
-    bool cancelled;         /* cancel was entered */
-    bool cancel_returned;   /* cancel has returned */
-    bool cancel_known;      /* a callback has returned since then (*) */
-    bool failure_known; /* a callback has returned since an extraction failed
-                           (*) */
-    bool bad_known; /* a callback has returned since a bad request did (*) */
 };
-/* (*) The producer cannot be blamed for ignoring a fact of one thread while it
- * decides on another thread about its next step; it can be once a callback has
- * returned to it. */
 
 /* Adds a broken rule; beyond the limit it is dropped. */
 void uva__findings_add(struct uva__findings *findings, enum uva__rule rule,
@@ -105,7 +131,8 @@ void uva__checker_state_cancelled(struct uva__checker_state *p);
 static inline void uva__checker_state_requested(struct uva__checker_state *p,
                                                 int64_t n)
 {
-    p->bad_returned |= n < 1;
+    if (n < 1 && p->bad_request == UVA__BAD_REQUEST_ENTERED)
+        p->bad_request = UVA__BAD_REQUEST_RETURNED;
 }
 
 /* Record that an extraction begins, and that it ends, failed or not. */
@@ -119,6 +146,17 @@ static inline void uva__checker_state_extracted(struct uva__checker_state *p,
 {
     p->extracting--;
     p->failures += failed;
+}
+
+/* Records that the handler was taken back, or that no more calls will come:
+ * later ones are not passed on. Returns whether release was never called. */
+static inline bool uva__checker_state_close(struct uva__checker_state *p)
+{
+    const bool open = p->release == UVA__RELEASE_NOT_CALLED;
+
+    if (open)
+        p->release = UVA__RELEASE_ENTERED;
+    return open;
 }
 
 /* Records that no more calls will come. `accepted`: the producer has taken the
