@@ -26,18 +26,30 @@ void uva__consumer_rules_set_handler(
 
 /* ---- callbacks ---------------------------------------------------------- */
 
+static void stage_reach_locked(struct uva__scripted_producer *producer,
+                               enum uva__script_stage stage)
+{
+    if (producer->now.stage < stage)
+        producer->now.stage = stage;
+}
+
+/* Whether the callback runs on this thread. */
+static bool is_inside_locked(const struct uva__scripted_producer *producer)
+{
+    return producer->now.callback != UVA__SCRIPT_QUIET &&
+           pthread_equal(producer->now.thread, pthread_self());
+}
+
 void uva__consumer_rules_enter(struct uva__scripted_producer *producer,
                                char letter)
 {
     uva__case_run_note(producer->run, "%c", letter);
     uva__lock_take(&producer->lock);
-    producer->now.met = true;
-    producer->now.calling = true;
-    producer->now.calling_thread = pthread_self();
-    if (letter == 'E' || letter == 'R') {
-        producer->now.final = true;
-        producer->now.final_thread = pthread_self();
-    }
+    stage_reach_locked(producer, UVA__SCRIPT_MET);
+    producer->now.callback = letter == 'E' || letter == 'R'
+                                 ? UVA__SCRIPT_CALLS_LAST
+                                 : UVA__SCRIPT_CALLS;
+    producer->now.thread = pthread_self();
     uva__lock_drop(&producer->lock);
 }
 
@@ -47,17 +59,17 @@ void uva__consumer_rules_leave(struct uva__scripted_producer *producer,
     struct uva__case_run *run = producer->run;
 
     uva__lock_take(&producer->lock);
-    producer->now.calling = false;
-    producer->now.final = false;
+    producer->now.callback = UVA__SCRIPT_QUIET;
     if (letter == 'N' || letter == 'E' || letter == 'R') {
         if (producer->now.inside > 0)
             uva__case_run_breach(
                 run, "TH-10", "a request or cancel runs on after '%c'", letter);
-        producer->now.ended = true;
+        stage_reach_locked(producer, UVA__SCRIPT_ENDED);
     }
     /* A call on another thread may begin before the consumer sees the release,
      * if it returns first. */
-    producer->now.released |= letter == 'R';
+    if (letter == 'R')
+        stage_reach_locked(producer, UVA__SCRIPT_RELEASED);
     producer->now.refused |= code != 0;
     uva__lock_drop(&producer->lock);
     if (code != 0)
@@ -81,17 +93,17 @@ static void check_call_locked(struct uva__scripted_producer *producer,
         uva__case_run_breach(run, "AP-21",
                              "the producer's private_data was "
                              "changed");
-    if (!producer->now.met)
+    if (producer->now.stage == UVA__SCRIPT_UNMET)
         uva__case_run_breach(run, "AH-04", "%s before on_schema", what);
-    if (producer->now.final &&
-        pthread_equal(producer->now.final_thread, pthread_self())) {
+    if (producer->now.callback == UVA__SCRIPT_CALLS_LAST &&
+        is_inside_locked(producer)) {
         uva__case_run_breach(run, "AH-19", "%s inside on_error or release",
                              what);
         uva__case_run_breach(run, "AP-24", "%s inside on_error or release",
                              what);
-    } else if (producer->now.released) {
+    } else if (producer->now.stage == UVA__SCRIPT_RELEASED) {
         uva__case_run_breach(run, "AP-24", "%s after release", what);
-    } else if (producer->now.ended) {
+    } else if (producer->now.stage == UVA__SCRIPT_ENDED) {
         uva__case_run_breach(run, "TH-10", "%s after the end", what);
     }
 }
@@ -116,13 +128,12 @@ bool uva__consumer_rules_request(struct uva__scripted_producer *producer,
                                       ? INT64_MAX
                                       : producer->now.requested + n;
     producer->now.inside++;
-    inside = producer->now.calling &&
-             pthread_equal(producer->now.calling_thread, pthread_self());
+    inside = is_inside_locked(producer);
     uva__lock_drop(&producer->lock);
     return inside;
 }
 
-/* The script waits while `fails_cancel` is set, so that no other callback can
+/* The script waits for a cancel that fails, so that no other callback can
  * begin beside the on_error that is decided here. */
 bool uva__consumer_rules_cancel(struct uva__scripted_producer *producer,
                                 const struct ArrowAsyncProducer *self)
@@ -133,12 +144,12 @@ bool uva__consumer_rules_cancel(struct uva__scripted_producer *producer,
     uva__lock_take(&producer->lock);
     check_call_locked(producer, self, "cancel");
     producer->now.inside++;
-    fails = producer->now.fails_cancel && !producer->now.calling;
+    fails = producer->now.cancel == UVA__SCRIPT_CANCEL_FAILS &&
+            producer->now.callback == UVA__SCRIPT_QUIET;
     if (fails) {
-        producer->now.fails_cancel = false;
-        producer->now.cancel_failed = true;
-        producer->now.calling = true;
-        producer->now.calling_thread = pthread_self();
+        producer->now.cancel = UVA__SCRIPT_CANCEL_FAILED;
+        producer->now.callback = UVA__SCRIPT_CALLS;
+        producer->now.thread = pthread_self();
     }
     uva__lock_drop(&producer->lock);
     return fails;
@@ -233,7 +244,7 @@ bool uva__consumer_rules_is_cancelled(void *ctx)
 void uva__consumer_rules_fail_cancel(struct uva__scripted_producer *producer)
 {
     uva__lock_take(&producer->lock);
-    producer->now.fails_cancel = true;
+    producer->now.cancel = UVA__SCRIPT_CANCEL_FAILS;
     uva__lock_drop(&producer->lock);
 }
 
@@ -243,7 +254,7 @@ static bool consumer_rules_is_calm(void *ctx)
     bool is;
 
     uva__lock_take(&producer->lock);
-    is = !producer->now.calling;
+    is = producer->now.callback == UVA__SCRIPT_QUIET;
     uva__lock_drop(&producer->lock);
     return is;
 }
@@ -256,8 +267,9 @@ bool uva__consumer_rules_has_failed_cancel(
     uva__case_run_await(producer->run, uva__consumer_rules_is_cancelled,
                         producer, "a cancel");
     uva__lock_take(&producer->lock);
-    producer->now.fails_cancel = false;
-    has = producer->now.cancel_failed;
+    has = producer->now.cancel == UVA__SCRIPT_CANCEL_FAILED;
+    if (!has)
+        producer->now.cancel = UVA__SCRIPT_CANCEL_COUNTS;
     uva__lock_drop(&producer->lock);
     if (has)
         uva__case_run_await(producer->run, consumer_rules_is_calm, producer,

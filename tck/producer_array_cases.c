@@ -26,7 +26,7 @@ static bool arrays_play(struct uva__producer_session *session,
         .first = UVA__RECORDING_CONSUMER_ALL,
         .take = take,
         .keep_arrays = true,
-        .keep_schema = true};
+        .schema = UVA__SCHEMA_KEEP};
 
     if (!uva__producer_session_open(session, run, UVA_SUBJECT_WHOLE, batches, 0,
                                     &manner))

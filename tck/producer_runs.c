@@ -87,9 +87,9 @@ static const struct scenario SCENARIOS[SCENARIO_COUNT] = {
     [VANISHES] = {STREAM_OF(3), .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
                                            .vanish = true}},
     [LEAVES] = {STREAM_OF(2),
-                .manner = {.first = 1, .each = 1, .leave_schema = true}},
+                .manner = {.first = 1, .each = 1, .schema = UVA__SCHEMA_LEAVE}},
     [LEAVES_REFUSING] = {STREAM_OF(2),
-                         .manner = {.leave_schema = true,
+                         .manner = {.schema = UVA__SCHEMA_LEAVE,
                                     .refuse_at =
                                         UVA__RECORDING_CONSUMER_IN_SCHEMA}},
     [TAGGED] = {UVA_SUBJECT_TAGGED, 5, 0,

@@ -243,13 +243,13 @@ recording_consumer_read_schema(struct uva__recording_consumer *consumer,
                                struct ArrowSchema *schema)
 {
     uva__expected_data_check_schema(consumer->run, schema, "AH-30");
-    if (consumer->manner.keep_schema) {
+    if (consumer->manner.schema == UVA__SCHEMA_KEEP) {
         uva_schema_move(schema, &consumer->schema);
         return;
     }
     if (uva_schema_copy(schema, &consumer->schema) != 0)
         uva__case_run_fail(consumer->run, "the schema cannot be copied");
-    if (consumer->manner.leave_schema)
+    if (consumer->manner.schema == UVA__SCHEMA_LEAVE)
         return;
     schema->release(schema);
     if (schema->release != NULL)

@@ -29,6 +29,13 @@ enum uva__recording_consumer_take {
     UVA__TAKE_LATER       /* kept until the case extracts it */
 };
 
+/* How it treats the schema. */
+enum uva__recording_consumer_schema {
+    UVA__SCHEMA_RELEASE = 0, /* released in on_schema */
+    UVA__SCHEMA_LEAVE,       /* left to the producer, live */
+    UVA__SCHEMA_KEEP         /* moved out and kept */
+};
+
 struct uva__recording_consumer;
 
 /* The behaviour of a consumer. All zeroes: it does not request, and never
@@ -43,8 +50,7 @@ struct uva__recording_consumer_manner {
     int64_t cancel_at; /* task to cancel in, from 1, or IN_SCHEMA; 0: never */
     int64_t refuse_at; /* task to refuse with EINVAL, as cancel_at */
     bool refuse_taken; /* extracts the task that it then refuses */
-    bool leave_schema; /* does not release the schema */
-    bool keep_schema;  /* moves the schema out and keeps it */
+    enum uva__recording_consumer_schema schema;
     bool scribble;     /* overwrites the task once it is copied */
     bool vanish;       /* the handler's memory is unmapped in release */
     bool keep_arrays;  /* keeps arrays until the case releases them */

@@ -377,7 +377,6 @@ static void *scripted_producer_play(void *ctx)
             times = strtol(producer->rest + 1, (char **)&producer->rest, 10);
         producer->rest += strspn(producer->rest, " ");
         if (word_is(word, "thread")) {
-            producer->threaded = true;
             uva__case_run_thread(producer->run, scripted_producer_play,
                                  producer);
             return NULL;

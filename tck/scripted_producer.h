@@ -51,6 +51,28 @@ struct uva__scripted_producer_task {
     struct uva__atomic64 spent; /* extracted, discarded, or revoked */
 };
 
+/* The stage of the stream, as the handler has been told. */
+enum uva__script_stage {
+    UVA__SCRIPT_UNMET = 0, /* no callback has begun */
+    UVA__SCRIPT_MET,
+    UVA__SCRIPT_ENDED,   /* NULL or an error has returned */
+    UVA__SCRIPT_RELEASED /* release has returned */
+};
+
+/* The callback that runs. */
+enum uva__script_callback {
+    UVA__SCRIPT_QUIET = 0,
+    UVA__SCRIPT_CALLS,     /* on_schema or on_next_task */
+    UVA__SCRIPT_CALLS_LAST /* on_error or release */
+};
+
+/* The effect of a cancel outside of callbacks. */
+enum uva__script_cancel {
+    UVA__SCRIPT_CANCEL_COUNTS = 0,
+    UVA__SCRIPT_CANCEL_FAILS, /* the next cancel calls on_error */
+    UVA__SCRIPT_CANCEL_FAILED /* a cancel has done so */
+};
+
 /* Lives as long as its process. */
 struct uva__scripted_producer {
     struct uva__case_run *run;
@@ -59,7 +81,7 @@ struct uva__scripted_producer {
     int64_t id;       /* the subject's number for this consumer */
     const char *rest; /* the words not played so far */
     struct uva__guarded_data books;
-    bool threaded, bounces, slow, eager; /* how the rest is played */
+    bool bounces, slow, eager;         /* how the rest is played */
     struct uva__sending *last_sending; /* borrows; its thread is still there */
     struct uva__atomic64 played;       /* the script has been played */
     struct uva__atomic64 offered, spent; /* counts of tasks */
@@ -68,17 +90,12 @@ struct uva__scripted_producer {
         int64_t demand;    /* requested and not offered */
         int64_t requested; /* requested in total */
         int64_t cancels;
-        bool fails_cancel;  /* the next cancel calls on_error */
-        bool cancel_failed; /* a cancel has done so */
-        bool met;           /* on_schema was called */
-        bool ended;         /* NULL or an error has returned */
-        bool released;      /* release was entered */
-        bool refused;
-        bool final;             /* inside on_error or release ... */
-        pthread_t final_thread; /* ... on this thread */
         int64_t inside; /* calls of request and cancel that are running */
-        bool calling;   /* a callback is running ... */
-        pthread_t calling_thread; /* ... on this thread */
+        enum uva__script_stage stage;
+        enum uva__script_cancel cancel;
+        bool refused;
+        enum uva__script_callback callback;
+        pthread_t thread; /* of that callback */
     } now;
     struct uva__scripted_producer_task tasks[UVA__SCRIPTED_PRODUCER_TASKS];
 };
