@@ -285,8 +285,8 @@ static void flag_set(struct uva__options *options, enum name name)
     options->quiet |= name == NAME_QUIET;
     options->verbose |= name == NAME_VERBOSE;
     options->help |= name == NAME_HELP;
-    options->sync_only |= name == NAME_SYNC;
-    options->async_only |= name == NAME_ASYNC;
+    options->runs |= name == NAME_SYNC ? UVA__RUN_SYNC : 0;
+    options->runs |= name == NAME_ASYNC ? UVA__RUN_ASYNC : 0;
 }
 
 /* Reads the option at `*args`, and steps over its value. */

@@ -23,6 +23,12 @@ enum uva__options_set {
     UVA__OPTIONS_RUNS = 2    /* --sync, --async */
 };
 
+/* The runs of `stall`. */
+enum uva__run {
+    UVA__RUN_SYNC = 1, /* on the loop thread */
+    UVA__RUN_ASYNC = 2 /* through uvarrow */
+};
+
 /* The object that a setting applies to. */
 enum uva__setting_place {
     UVA__SETTING_DATABASE = 0,
@@ -61,8 +67,7 @@ struct uva__options {
     bool quiet;               /* no progress, no summary */
     bool verbose;             /* a longer summary */
     bool help;                /* only print the help */
-    bool sync_only;           /* stall: no run through uvarrow */
-    bool async_only;          /* stall: only the run through uvarrow */
+    unsigned runs;            /* stall: bits of enum uva__run; 0: both */
     size_t n_settings;        /* number of settings below */
     struct uva__setting settings[UVA__OPTIONS_SETTINGS]; /* in order */
     size_t n_params;                                     /* and of these: */

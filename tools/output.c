@@ -50,7 +50,7 @@ static int output_open_handle(struct uva__output *output, uv_handle_type type)
 
     switch (type) {
     case UV_TTY:
-        output->is_tty = true;
+        output->kind = UVA__OUTPUT_TERMINAL;
         return uv_tty_init(output->loop, &output->to.tty, output->fd, 0);
     case UV_NAMED_PIPE:
         output_remember_flags(output);
@@ -63,7 +63,7 @@ static int output_open_handle(struct uva__output *output, uv_handle_type type)
         code = uv_tcp_open(&output->to.tcp, output->fd);
         break;
     case UV_FILE:
-        output->is_file = true;
+        output->kind = UVA__OUTPUT_FILE;
         return 0;
     default:
         return UV_ENOTSUP;
@@ -144,7 +144,7 @@ static int output_start(struct uva__output *output, int fd, const char *name,
                              uv_strerror(code));
     }
     output->fs.data = output;
-    if (output->is_file) {
+    if (output->kind == UVA__OUTPUT_FILE) {
         code = uva__loop_threads(output->loop, error);
         if (code != 0)
             (void)close(output->fd);
@@ -231,7 +231,7 @@ static void chunk_file_written(uv_fs_t *fs)
     struct uva__output_chunk *chunk = output->first;
     const ssize_t result = fs->result;
 
-    assert(chunk != NULL && output->is_file);
+    assert(chunk != NULL && output->kind == UVA__OUTPUT_FILE);
     uv_fs_req_cleanup(fs);
     if (result >= 0 && !chunk_advance(chunk, (size_t)result)) {
         output_pump(output);
@@ -279,7 +279,7 @@ static void output_send(struct uva__output *output,
 {
     int code = UV_ECANCELED;
 
-    if (!output->is_file) {
+    if (output->kind != UVA__OUTPUT_FILE) {
         if (output->code == 0)
             code = uv_write(&chunk->write, &output->to.stream, chunk->rest,
                             chunk->count, chunk_written);
@@ -308,7 +308,7 @@ static struct uva__output_chunk *chunk_new(struct uva__output *output,
     struct uva__output_chunk *chunk =
         calloc(1, sizeof(*chunk) + count * sizeof(*chunk->rest) + bytes);
 
-    assert(!output->closing);
+    assert(output->state == UVA__OUTPUT_OPEN);
     if (chunk == NULL)
         return NULL;
     chunk->output = output;
@@ -366,7 +366,8 @@ bool uva__output_is_full(struct uva__output *output)
 
 void uva__output_resume(struct uva__output *output)
 {
-    if (output->is_file && !output->closing && output->first == NULL)
+    if (output->kind == UVA__OUTPUT_FILE && output->state == UVA__OUTPUT_OPEN &&
+        output->first == NULL)
         output->code = 0;
 }
 
@@ -425,10 +426,10 @@ static void output_settle(struct uva__output *output)
         output->full = false;
         output->events.on_writable(output->events.ctx);
     }
-    if (!output->closing || output->pending > 0 || output->is_cut)
+    if (output->state != UVA__OUTPUT_CLOSING || output->pending > 0)
         return;
     output_restore_flags(output);
-    if (!output->is_file)
+    if (output->kind != UVA__OUTPUT_FILE)
         output_close_handles(output);
     else if (uv_fs_close(output->loop, &output->fs, output->fd,
                          output_file_closed) != 0)
@@ -437,18 +438,18 @@ static void output_settle(struct uva__output *output)
 
 void uva__output_close(struct uva__output *output)
 {
-    assert(!output->closing);
-    output->closing = true;
+    assert(output->state == UVA__OUTPUT_OPEN);
+    output->state = UVA__OUTPUT_CLOSING;
     output_settle(output);
 }
 
 /* libuv cancels the writes of a stream that is closed. */
 void uva__output_cut(struct uva__output *output)
 {
-    if (!output->closing || output->is_cut || output->is_file ||
-        output->pending == 0)
+    if (output->state != UVA__OUTPUT_CLOSING ||
+        output->kind == UVA__OUTPUT_FILE || output->pending == 0)
         return;
-    output->is_cut = true;
+    output->state = UVA__OUTPUT_CUT;
     output_restore_flags(output);
     output_close_handles(output);
 }

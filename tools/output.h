@@ -33,6 +33,18 @@ struct uva__output_written {
     int64_t batches; /* number of these */
 };
 
+enum uva__output_kind {
+    UVA__OUTPUT_PIPE = 0, /* or a socket */
+    UVA__OUTPUT_TERMINAL,
+    UVA__OUTPUT_FILE /* written by libuv's threads */
+};
+
+enum uva__output_state {
+    UVA__OUTPUT_OPEN = 0,
+    UVA__OUTPUT_CLOSING, /* once all is written */
+    UVA__OUTPUT_CUT      /* its handles are closing, although it was not */
+};
+
 /* A destination. */
 struct uva__output {
     uv_loop_t *loop;                  /* borrows, until on_closed */
@@ -51,17 +63,15 @@ struct uva__output {
     uv_fs_t fs;      /* file: the current write or close */
     struct uva__output_chunk *first; /* owns; file: the chunk being written */
     struct uva__output_chunk *last;  /* last of the list that starts at first */
-    int fd;               /* owns; libuv does, through `to`, unless a file */
-    int fd_flags;         /* flags to restore; -1: unchanged */
-    bool is_file;         /* written by libuv's threads */
-    bool is_tty;          /* it is a terminal */
-    bool truncate;        /* before the first write */
-    bool full;            /* on_writable is due */
-    bool closing;         /* uva__output_close() was called */
-    bool is_cut;          /* so was uva__output_cut() */
-    int code;             /* the errno it failed with, or 0 */
-    int pending;          /* chunks not written so far */
-    size_t pending_bytes; /* their bytes */
+    int fd;       /* owns; libuv does, through `to`, unless a file */
+    int fd_flags; /* flags to restore; -1: unchanged */
+    enum uva__output_kind kind;
+    enum uva__output_state state;
+    bool truncate;                      /* before the first write */
+    bool full;                          /* on_writable is due */
+    int code;                           /* the errno it failed with, or 0 */
+    int pending;                        /* chunks not written so far */
+    size_t pending_bytes;               /* their bytes */
     struct uva__output_written written; /* so far */
 };
 

@@ -286,7 +286,7 @@ static void query_on_progress(uv_timer_t *timer)
 
 static bool query_shows_progress(const struct query *q)
 {
-    return !q->options.quiet && !q->output.is_tty &&
+    return !q->options.quiet && q->output.kind != UVA__OUTPUT_TERMINAL &&
            uv_guess_handle(STDERR_FILENO) == UV_TTY;
 }
 

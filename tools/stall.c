@@ -280,13 +280,15 @@ static int stall_one(const struct uva__options *options, const char *name,
 
 static int stall_both(const struct uva__options *options)
 {
+    const unsigned both = UVA__RUN_SYNC | UVA__RUN_ASYNC;
+    const unsigned runs = options->runs != 0 ? options->runs : both;
     int exit_code = UVA__EXIT_OK;
 
-    if (!options->async_only)
+    if ((runs & UVA__RUN_SYNC) != 0)
         exit_code = stall_one(options, "on the loop thread", sync_run, true);
-    if (!options->sync_only && exit_code == UVA__EXIT_OK)
+    if ((runs & UVA__RUN_ASYNC) != 0 && exit_code == UVA__EXIT_OK)
         exit_code = stall_one(options, "through uvarrow", async_run,
-                              options->async_only);
+                              runs == UVA__RUN_ASYNC);
     return exit_code;
 }
 

@@ -120,8 +120,7 @@ static void check_accepted(const struct uva__options *options)
     FUZZ_RULE(from || options->sql != NULL);
     FUZZ_RULE(from || options->driver != NULL || options->uri != NULL);
     FUZZ_RULE(options->token_file == NULL || uva__options_from_server(options));
-    FUZZ_RULE(options->set == UVA__OPTIONS_RUNS ||
-              (!options->sync_only && !options->async_only));
+    FUZZ_RULE(options->set == UVA__OPTIONS_RUNS || options->runs == 0);
 }
 
 /* Standard input is empty for a query. */

@@ -597,17 +597,29 @@ class WhatIsRefused(Query):
 
 
 class WhatIsMeasured(Query):
-    def test_both_ways_read_all_rows(self):
+    def stall(self, *ways):
         result = subprocess.run(
-            [self.uvarrow, "stall", "--driver", self.driver, "--uri",
+            [self.uvarrow, "stall", *ways, "--driver", self.driver, "--uri",
              "file:" + self.flights, "SELECT * FROM flights LIMIT 50000"],
             capture_output=True, timeout=PATIENCE)
-        lines = result.stdout.decode().splitlines()
         self.assertEqual((result.returncode, result.stderr), (0, b""))
-        self.assertEqual(len(lines), 3)
-        self.assertIn("late max", lines[0])
-        self.assertRegex(lines[1], r"^on the loop thread +50,000 ")
-        self.assertRegex(lines[2], r"^through uvarrow +50,000 ")
+        return result.stdout.decode().splitlines()
+
+    def test_both_ways_read_all_rows(self):
+        for ways in ((), ("--sync", "--async")):
+            lines = self.stall(*ways)
+            self.assertEqual(len(lines), 3)
+            self.assertIn("late max", lines[0])
+            self.assertRegex(lines[1], r"^on the loop thread +50,000 ")
+            self.assertRegex(lines[2], r"^through uvarrow +50,000 ")
+
+    def test_one_way_alone(self):
+        for way, name in (("--sync", "on the loop thread"),
+                          ("--async", "through uvarrow")):
+            lines = self.stall(way)
+            self.assertEqual(len(lines), 2)
+            self.assertIn("late max", lines[0])
+            self.assertRegex(lines[1], rf"^{name} +50,000 ")
 
     def test_a_mistake_is_reported_once(self):
         for way in ("--sync", "--async"):

@@ -49,7 +49,7 @@ int uva__access_log_reopen(struct uva__access_log *log, const char *path)
 
     if (fd < 0)
         return errno;
-    if (!log->output.is_file || uv_guess_handle(fd) != UV_FILE)
+    if (log->output.kind != UVA__OUTPUT_FILE || uv_guess_handle(fd) != UV_FILE)
         code = ENOTSUP;
     else if (dup3(fd, log->output.fd, O_CLOEXEC) < 0)
         code = errno;

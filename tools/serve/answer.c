@@ -215,7 +215,7 @@ static int answer_on_batch(void *ctx, struct uva_batch *batch)
 
     if (code != 0)
         return code;
-    if (answer->connection->is_headless)
+    if (answer->connection->body == UVA__BODY_OMITTED)
         return answer_stop(answer);
     code = uva_part_take(&batch->data, &part);
     if (code == 0)

@@ -290,12 +290,13 @@ static int connection_head(struct uva__connection *c,
     c->phase = UVA__CONNECTION_ANSWERING;
     c->status = response->status;
     c->bytes = 0;
-    c->is_headless = c->request.method == UVA__METHOD_HEAD;
-    c->is_chunked = response->length < 0 && !c->request.is_old;
+    response->is_chunked = response->length < 0 && !c->request.is_old;
+    c->body = c->request.method == UVA__METHOD_HEAD ? UVA__BODY_OMITTED
+              : response->is_chunked                ? UVA__BODY_CHUNKED
+                                                    : UVA__BODY_PLAIN;
     c->keeps_alive = c->request.keeps_alive && !c->is_spare &&
                      c->request.phase == UVA__REQUEST_COMPLETE &&
                      !c->all->is_draining;
-    response->is_chunked = c->is_chunked;
     response->keeps_alive = c->keeps_alive;
     response->idle_s = idle_stated_ms(c) / 1000;
     return uva__response_head(response, out);
@@ -313,7 +314,7 @@ void uva__connection_answer(struct uva__connection *connection, int status,
     struct uva__bytes text = {0};
     int code = connection_head(connection, &response, &text);
 
-    if (code == 0 && !connection->is_headless && body != NULL) {
+    if (code == 0 && connection->body != UVA__BODY_OMITTED && body != NULL) {
         code = uva__bytes_add(&text, body, size);
         connection->bytes = (int64_t)size;
     }
@@ -383,18 +384,19 @@ int uva__connection_send(struct uva__connection *connection,
     int code;
 
     assert(connection->status != 0 && bytes > 0);
-    if (connection->is_headless) {
+    if (connection->body == UVA__BODY_OMITTED) {
         if (part->release != NULL)
             part->release(part->owner);
         return 0;
     }
-    if (connection->is_chunked)
+    if (connection->body == UVA__BODY_CHUNKED)
         (void)snprintf(size, sizeof(size), "%" PRIx64 "\r\n", (uint64_t)bytes);
     head.data = size;
     head.size = strlen(size);
     connection->bytes += bytes;
-    code = connection_write(connection, &head, part,
-                            connection->is_chunked ? "\r\n" : "");
+    code =
+        connection_write(connection, &head, part,
+                         connection->body == UVA__BODY_CHUNKED ? "\r\n" : "");
     return code;
 }
 
@@ -413,19 +415,19 @@ void uva__connection_end(struct uva__connection *connection)
 
     assert(connection->status != 0);
     memset(&connection->events, 0, sizeof(connection->events));
-    if (connection->is_chunked && !connection->is_headless &&
+    if (connection->body == UVA__BODY_CHUNKED &&
         connection_write(connection, &none, NULL, "0\r\n\r\n") != 0)
         return;
     connection_next(connection, NULL);
 }
 
-/* Only chunks have an end that can be missing. In HTTP/1.0 the close is the
- * end, unless it is a reset. */
+/* Only chunks have an end that can be missing; an omitted body is whole. In
+ * HTTP/1.0 the close is the end, unless it is a reset. */
 void uva__connection_cut(struct uva__connection *connection, const char *why)
 {
     memset(&connection->events, 0, sizeof(connection->events));
     connection->keeps_alive = false;
-    if (connection->is_chunked) {
+    if (connection->body != UVA__BODY_PLAIN) {
         connection_next(connection, why);
         return;
     }

@@ -95,6 +95,13 @@ enum uva__connection_phase {
     UVA__CONNECTION_CLOSED       /* on_closed is due */
 };
 
+/* The form of an answer's body. */
+enum uva__connection_body {
+    UVA__BODY_PLAIN = 0, /* of a stated length, or until the close */
+    UVA__BODY_CHUNKED,
+    UVA__BODY_OMITTED /* the request was HEAD */
+};
+
 /* A connection. */
 struct uva__connection {
     struct uva__transport transport;   /* first */
@@ -114,10 +121,9 @@ struct uva__connection {
     int64_t answered; /* requests so far */
     int64_t bytes;    /* of the present answer's body */
     int status;       /* of the present answer; 0: no answer */
+    enum uva__connection_body body; /* of it */
     int64_t query;    /* of the answer, for the log; 0: no query */
     bool is_spare;    /* there are too many connections beside it */
-    bool is_chunked;  /* the present answer */
-    bool is_headless; /* its request was HEAD: no body is sent */
     bool keeps_alive; /* after the present answer */
     bool is_working;  /* inside the loop over the input */
     bool was_full;    /* on_writable is due */
