@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Fails when a function is too long or too complex, a line too wide, or a file
-does not state its purpose. Usage: check_budgets.py [ROOT]
+"""Fails when a function is too long or too complex, a line too wide, a struct
+has too many booleans, or a file does not state its purpose.
+Usage: check_budgets.py [ROOT]
 
 Functions: at most 60 lines and, where lizard is installed, a cyclomatic
 complexity of at most 15. Lines: 80 columns. A file has no limit, because a file
 is an object; its first line is the SPDX mark, and a comment after it states
 its purpose. Public headers: the comment of every function names its thread.
+Structs, but for those of tests: at most six booleans, with the structs inside.
 """
 import os
 import re
@@ -18,7 +20,7 @@ except ImportError:
 
 TOPS = ("include", "runtime", "tck", "tools", "examples", "bench", "tests",
         "python")
-FUNCTION_LINES, COMPLEXITY, COLUMNS = 60, 15, 80
+FUNCTION_LINES, COMPLEXITY, COLUMNS, BOOLEANS = 60, 15, 80, 6
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */"
 FUNCTION = re.compile(
     r"(?:/\*\*((?:[^*]|\*(?!/))*)\*/\s*)?(?:UVA_MUST_CHECK\s+)?"
@@ -58,6 +60,21 @@ def functions(path, text):
                 name = found.group(1)
 
 
+def structs(text):
+    """(name, first line, number of booleans) of each struct with a body"""
+    blank = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"", re.S)
+    text = blank.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    for struct in re.finditer(r"\bstruct\s+(\w*)\s*\{", text):
+        depth, end = 1, struct.end()
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        members = re.findall(r"(?<=[;{}])\s*(?:const\s+)?bool\s+([^;()]*);",
+                             re.sub(";", ";;", text[struct.end() - 1:end]))
+        yield (struct[1] or "a struct", text.count("\n", 0, struct.start()) + 1,
+               sum(1 + names.count(",") for names in members))
+
+
 def faults_of(path, text):
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
@@ -72,6 +89,9 @@ def faults_of(path, text):
             yield f"{path}:{start}: {name} is {size} lines long"
         if complexity > COMPLEXITY:
             yield f"{path}:{start}: {name} has a complexity of {complexity}"
+    for name, start, count in structs(text):
+        if count > BOOLEANS and not path.startswith(("tests/", "python/tests/")):
+            yield f"{path}:{start}: {name} has {count} booleans"
     if path.startswith("include/"):
         plain = re.sub(r"^#.*(?:\\\n.*)*$", "", text, flags=re.M)
         for comment, name in FUNCTION.findall(plain):
