@@ -115,6 +115,7 @@ uva_test_properties(sim/uvarrow-sim sim)
 if(UVA_COVERAGE)
     uva_add_test(NAME sim/counted COMMAND uvarrow-sim-counted --schedules 30000)
     uva_test_properties(sim/counted sim)
+    set_tests_properties(sim/counted PROPERTIES COST 100)
 endif()
 uva_add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
     $<TARGET_FILE:uvarrow-sim>)
