@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when no example and no command calls a public function, or when an example
-has more than 80 lines. Usage: check_examples.py [--list] [ROOT] | --self-test
+"""Fails when no example and no command calls a public function, when an example has
+more than 80 lines, when examples/README.md lacks one, or when a document names one
+that does not exist. Usage: check_examples.py [--list] [ROOT] | --self-test
 
 --list prints each function with the files of examples/ and tools/ that call it. A
 name in a comment or a text is no call; the definition of a function that programs
@@ -82,6 +83,30 @@ def faults(functions, files, unshown, to_show, to_shorten):
         yield f"{name}: is listed, and no public function"
 
 
+def faults_of_names(files, documents):
+    """Yields the examples that README.md lacks, and names without a file."""
+    known = {path for path, _ in files if path.startswith("examples/")}
+    listed = set()
+    for path, text in documents:
+        named = set(re.findall(r"\bexamples/\w+\.(?:cc?|h)\b", text))
+        if path == "examples/README.md":
+            listed = {"examples/" + name for name in
+                      re.findall(r"`(\w+\.(?:cc?|h))`", text)}
+            named |= listed
+        for name in sorted(named - known):
+            yield f"{path}: names {name}, which does not exist"
+    for name in sorted(known - listed):
+        if not name.endswith(".h"):
+            yield f"examples/README.md: does not list {name}"
+
+
+def documents_of(root):
+    for pattern in ("README.md", "docs/*.md", "examples/*.md"):
+        for path in sorted(glob.glob(os.path.join(root, pattern))):
+            with open(path, encoding="utf-8") as file:
+                yield os.path.relpath(path, root), file.read()
+
+
 def self_test():
     short, long = "uva_a();\n", "uva_b();\n" * 81
     cases = (
@@ -101,7 +126,14 @@ def self_test():
         if len(found) != wanted:
             print(f"case {i}: {wanted} faults wanted, found {found}")
             return True
-    print(f"{len(cases)} cases")
+    found = list(faults_of_names(
+        [("examples/a.c", ""), ("examples/b.c", ""), ("examples/b.h", "")],
+        [("examples/README.md", "| `a.c`, `c.c` |"),
+         ("docs/x.md", "see `examples/b.c` and `examples/d.cc`")]))
+    if len(found) != 3:  # c, d; b is not listed
+        print(f"names: 3 faults wanted, found {found}")
+        return True
+    print(f"{len(cases) + 1} cases")
     return False
 
 
@@ -115,6 +147,7 @@ def main(arguments):
         users = [path for path, text in files if name in calls_of(text)]
         print(f"{name}: {' '.join(users) or UNSHOWN.get(name, 'nowhere')}")
     bad = list(faults(functions, files, UNSHOWN, TO_SHOW, TO_SHORTEN))
+    bad += faults_of_names(files, documents_of(root))
     count = sum(path.startswith("examples/") for path, _ in files)
     if len(functions) < 130 or count < 20:
         bad.append(f"only {len(functions)} functions, {count} files were found")
