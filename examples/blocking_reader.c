@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gives a stream to code that reads and blocks: an old program that takes an
- * ArrowArrayStream, here of a Parquet file, which DuckDB reads ahead on a
- * worker while the program works.
+ * ArrowArrayStream. The rows are read ahead, on a worker, while it works. With
+ * DuckDB and its read_parquet() they are those of a Parquet file.
  *
- *     $ cc blocking_reader.c $(pkg-config --cflags --libs uvarrow-adbc)
- *     $ LD_PRELOAD=$LIBPYTHON ./a.out flights.parquet $DUCKDB
- *     336776 rows of 19 columns
- *
- * DuckDB's library is loaded by its name. The one of its Python package needs
- * the library of Python. */
+ *     $ cc blocking_reader.c database.c tell.c \
+ *         $(pkg-config --cflags --libs uvarrow-adbc)
+ *     $ ./a.out $SQLITE :memory: "SELECT 1 AS a UNION SELECT 2"
+ *     2 rows of 1 columns
+ */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "uvarrow/adbc.h"
+#include "database.h"
+#include "tell.h"
 
 /* The old program: it knows no runtime. Takes `rows`. */
 static int count(struct ArrowArrayStream *rows)
@@ -39,41 +39,23 @@ static int count(struct ArrowArrayStream *rows)
     return code;
 }
 
-/* Gives the rows of a query. */
-static int query(struct uva_runtime *rt, const char *driver, const char *sql,
-                 struct ArrowArrayStream *out, struct uva_error *error)
-{
-    const struct uva_adbc_pool_options options = {.driver = driver};
-    struct uva_adbc_pool *pool;
-    struct uva_stream *s;
-    int code = uva_adbc_pool_new(rt, &options, &pool, error);
-
-    if (code != 0)
-        return code;
-    s = uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = sql});
-    uva_adbc_pool_release(pool); /* the stream keeps it */
-    code = uva_stream_to_arrow_stream(s, NULL, out, error);
-    uva_stream_release(s); /* `out` keeps it */
-    return code;
-}
-
 int main(int argc, char **argv)
 {
     struct ArrowArrayStream rows;
     struct uva_runtime *rt;
     struct uva_error error;
-    char sql[4200];
+    struct uva_stream *s;
     int code;
 
-    if (argc != 3 || uva_runtime_open(NULL, NULL, &rt, NULL) != 0)
-        return 2;
-    (void)snprintf(sql, sizeof(sql), "SELECT * FROM read_parquet('%.4096s')",
-                   argv[1]);
-    code = query(rt, argv[2], sql, &rows, &error);
-    if (code != 0)
-        fprintf(stderr, "%s\n", error.message);
-    else
-        code = count(&rows);
+    if (argc != 4)
+        return fprintf(stderr, "usage: %s DRIVER URI SQL\n", argv[0]), 2;
+    if (uva_runtime_open(NULL, NULL, &rt, &error) != 0)
+        return tell(&error);
+    s = database_query(rt, argv[1], argv[2],
+                       &(struct uva_adbc_query){.sql = argv[3]});
+    code = uva_stream_to_arrow_stream(s, NULL, &rows, &error);
+    uva_stream_release(s); /* `rows` keeps it */
+    code = code != 0 ? tell(&error) : count(&rows);
     uva_runtime_join(rt, 0);
     return code != 0;
 }
