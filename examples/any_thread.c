@@ -18,6 +18,7 @@
 struct app {
     struct uva_runtime *rt;
     int64_t rows; /* used on the loop thread alone */
+    enum uva_end end;
 };
 
 static void print_rows(void *ctx)
@@ -42,8 +43,11 @@ static int on_batch(void *ctx, struct uva_batch *batch)
 
 static void on_done(void *ctx, const struct uva_outcome *outcome)
 {
+    struct app *app = ctx;
+
+    app->end = outcome->end;
     printf("%s\n", outcome->error.code != 0 ? outcome->error.message : "read");
-    say_rows(ctx);
+    say_rows(app);
 }
 
 /* Owns a reference to the stream. */
@@ -71,5 +75,6 @@ int main(int argc, char **argv)
     if (uva_stream_for_each(s, &to, &error) != 0)
         return fprintf(stderr, "%s\n", error.message), 1;
     console(&app, s);
-    return uva_runtime_join(app.rt, UVA_FOREVER) != 0;
+    uva_runtime_join(app.rt, UVA_FOREVER);
+    return app.end == UVA_END_FAILED;
 }

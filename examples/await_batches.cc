@@ -39,7 +39,7 @@ struct job {
     };
 };
 
-static job print_batches(uva::stream s)
+static job print_batches(uva::stream s, int &code)
 {
     uva::reader r(std::move(s));
     uva_error error{};
@@ -49,7 +49,8 @@ static job print_batches(uva::stream s)
         rows += batch->array.length;
         std::printf("%lld rows so far\n", static_cast<long long>(rows));
     }
-    std::printf("%s\n", error.code == 0 ? "complete" : error.message);
+    code = error.code;
+    std::printf("%s\n", code == 0 ? "complete" : error.message);
 }
 
 static int run(uv_loop_t *loop, const char *path)
@@ -61,8 +62,10 @@ static int run(uv_loop_t *loop, const char *path)
         std::fprintf(stderr, "%s\n", error.message);
         return 1;
     }
-    print_batches(uva::stream::from_file(rt.get(), path));
-    return uv_run(loop, UV_RUN_DEFAULT);
+    int code = 0;
+    print_batches(uva::stream::from_file(rt.get(), path), code);
+    uv_run(loop, UV_RUN_DEFAULT);
+    return code != 0;
 }
 
 int main(int argc, char **argv)

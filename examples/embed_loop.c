@@ -7,7 +7,7 @@
  *     $ mkfifo feed # to which nobody writes
  *     $ ./a.out feed
  *     the feed is silent: quit
- *     the stream was cancelled
+ *     the stream: the runtime was closed
  *     the runtime has gone, the loop goes on
  */
 #include <stdio.h>
@@ -18,6 +18,7 @@
 struct app {
     uv_timer_t heart; /* the program's own work */
     int beats;
+    bool is_well;
     struct uva_runtime *rt; /* NULL: closed */
 };
 
@@ -52,10 +53,10 @@ static int on_batch(void *ctx, struct uva_batch *batch)
 
 static void on_done(void *ctx, const struct uva_outcome *outcome)
 {
-    (void)ctx;
-    printf("the stream %s\n", outcome->end == UVA_END_CANCELLED
-                                  ? "was cancelled"
-                                  : "has ended by itself");
+    struct app *app = ctx;
+
+    app->is_well = outcome->end == UVA_END_CANCELLED;
+    printf("the stream: %s\n", outcome->error.message);
 }
 
 int main(int argc, char **argv)
@@ -75,5 +76,5 @@ int main(int argc, char **argv)
     uv_timer_init(loop, &app.heart);
     uv_timer_start(&app.heart, on_heart, 1, 1);
     uv_run(loop, UV_RUN_DEFAULT);
-    return uv_loop_close(loop) != 0 || code != 0;
+    return uv_loop_close(loop) != 0 || code != 0 || !app.is_well;
 }

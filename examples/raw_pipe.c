@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes numbers to a pipe in a protocol of its own: their bytes. While much
- * waits to be written, the stream is paused. Sockets are written the same way.
+/* Writes numbers to a pipe or socket in a protocol of its own: their bytes.
+ * While much waits to be written, the stream is paused.
  *
  *     $ cc raw_pipe.c integers.c tell.c \
  *         $(pkg-config --cflags --libs uvarrow libuv)
  *     $ ./a.out 100 | wc -c
  *     6553600
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <uv.h>
 
@@ -23,7 +24,7 @@ struct chunk {
 
 static void on_written(uv_write_t *write, int status)
 {
-    struct chunk *chunk = write->data;
+    struct chunk *chunk = (struct chunk *)write;
 
     if (status != 0)
         uva_stream_cancel(chunk->stream, -status, "cannot write");
@@ -44,7 +45,6 @@ static int on_batch(void *pipe, struct uva_batch *batch)
 
     if (chunk == NULL)
         return ENOMEM;
-    chunk->write.data = chunk;
     chunk->stream = uva_stream_acquire(batch->stream);
     uva_array_move(&batch->data, &chunk->data);
     code = uv_write(&chunk->write, pipe, &bytes, 1, on_written);
@@ -68,13 +68,13 @@ int main(int argc, char **argv)
         uv_pipe_open(&pipe, 1) != 0 ||
         uva_runtime_open(loop, NULL, &rt, NULL) != 0)
         return 2;
+    signal(SIGPIPE, SIG_IGN); /* the write returns an error instead */
     s = integers_stream(rt, strtoul(argv[1], NULL, 10), 8192);
     if (uva_stream_for_each(s, &to, &error) != 0)
         return tell(&error);
     uva_runtime_close(rt, UVA_FOREVER, NULL, NULL); /* once it has ended */
     (void)uv_run(loop, UV_RUN_DEFAULT);             /* and all is written */
-    if (uva_stream_status(s, &error) != 0)
-        return tell(&error);
+    const int code = uva_stream_status(s, &error);
     uva_stream_release(s);
-    return 0;
+    return code != 0 ? tell(&error) : 0;
 }

@@ -69,12 +69,10 @@ int main()
     s.map(square).parallel(
         uva::options<uva_parallel>().set(&uva_parallel::workers, 4));
     std::thread writer(write_numbers, std::move(pusher));
-    const int code = s.for_each(print, &error); /* the one check */
-    if (code != 0)
+    if (s.for_each(print, &error) != 0) /* the one check */
         std::puts(error.message);
-    s.release(); /* it runs to its end */
     rt.close(UVA_FOREVER);
     uv_run(loop, UV_RUN_DEFAULT);
     writer.join();
-    return code;
+    return s.status() != 0;
 }
