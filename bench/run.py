@@ -15,8 +15,8 @@ program fails, or if a required target has no figure.
 On one core, figures are the CPU time of the process; on two cores, each thread
 has its own core, and the time is the clock's. Instructions are counted by
 callgrind, as the difference between a short and a longer run. The measurements
-of serve/figures.py and postgresql/figures.py are copied to the page from their
-own results, and the measurements of scripts/gpu_report as well.
+of serve/figures.py, postgresql/figures.py and values/figures.py are copied to the
+page from their own results, and the measurements of scripts/gpu_report as well.
 """
 import argparse
 import json
@@ -32,6 +32,7 @@ import gpu_table
 import postgresql.table
 import report
 import serve.table
+import values.table
 
 # program: modes
 PROGRAMS = {
@@ -49,7 +50,9 @@ DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs")
 SECTIONS = (("benchmarks_serve.json", "`uvarrow serve` beside another server",
              serve.table.lines),
             ("benchmarks_postgresql.json", "`uvarrow.adbc` beside asyncpg and "
-             "psycopg_pool", postgresql.table.lines))
+             "psycopg_pool", postgresql.table.lines),
+            ("benchmarks_values.json", "Values as text, beside pyarrow, polars and "
+             "DuckDB", values.table.lines))
 PASSES = 3
 SCALE = 0.2  # scale of a round; cases that run only once are run at full length
 MODES = {"one": (["taskset", "-c", "0"], ["--cpu"]), "two": ([], ["--apart"])}
@@ -226,7 +229,7 @@ def written(value, depth=3, indent=1):
 
 
 def sections():
-    """The measurements of serve/figures.py and postgresql/figures.py"""
+    """The measurements of other programs"""
     text = ""
     for name, title, lines in SECTIONS:
         path = os.path.join(DOCS, name)
