@@ -3,9 +3,11 @@
  * ask, without a copy, and each release theirs. Plain readers get a plain
  * ArrowArray. While nobody looks, the stream is paused.
  *
- *     $ cc newest_batch.c integers.c $(pkg-config --cflags --libs uvarrow
- * libuv) $ ./a.out the newest batch begins with 0 the newest batch begins with
- * 300
+ *     $ cc newest_batch.c integers.c \
+ *          $(pkg-config --cflags --libs uvarrow libuv)
+ *     $ ./a.out
+ *     the newest batch begins with 0
+ *     the newest batch begins with 300
  */
 #include <inttypes.h>
 #include <stdio.h>
