@@ -53,7 +53,8 @@ struct uva_stream *uva__connect(struct uva_runtime *runtime,
                               .connections = 1},
                           &pool, &error) != 0)
         return uva_stream_from_error(runtime, &error);
-    query.update = uva__sql_is_update(options->sql);
+    if (uva__sql_is_update(options->sql))
+        query.result = UVA_ADBC_CHANGES;
     if (options->n_params > 0) {
         if (uva__row_new(options->params, options->n_params, &params, &error) !=
             0) {

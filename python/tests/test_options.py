@@ -50,7 +50,7 @@ MEMBERS = {
         "busy_ms": (uvarrow.adbc.Pool.query, "busy"),
         "batch_bytes": (uvarrow.adbc.Pool.query, "batch_bytes"),
         "window": (uvarrow.adbc.Pool.query, "window"),
-        "update": (uvarrow.adbc.Pool.query, "update"),
+        "result": (uvarrow.adbc.Pool.query, "update"),
         "by_name": (uvarrow.adbc.Pool.query, "by_name")},
     "adbc_session": {
         "autocommit": (uvarrow.adbc.Pool.session, "autocommit"),

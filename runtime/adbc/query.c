@@ -513,33 +513,20 @@ static void query_free(struct uva__execution *e)
     free(q);
 }
 
-static const struct uva__execution_ops query_ops = {
-    .name = "query",
-    .prepare = query_prepare,
-    .run = query_run,
-    .check = query_check,
-    .finish = query_commit,
-    .needed = uva__pooled_needed,
-    .interrupt = query_interrupt,
-    .settle = uva__pooled_settle,
-    .lost = uva__pooled_lost,
-    .look = uva__pooled_look,
-    .retry = query_retry,
-    .free = query_free,
-};
-static const struct uva__execution_ops partitions_ops = {
-    .name = "partitions",
-    .prepare = query_prepare,
-    .run = partitions_run,
-    .check = query_check,
-    .finish = query_commit,
-    .needed = uva__pooled_needed,
-    .interrupt = query_interrupt,
-    .settle = uva__pooled_settle,
-    .lost = uva__pooled_lost,
-    .look = uva__pooled_look,
-    .retry = query_retry,
-    .free = query_free,
+#define OPERATION(called, runs)                                                \
+    {                                                                          \
+        .name = (called), .prepare = query_prepare, .run = (runs),             \
+        .check = query_check, .finish = query_commit,                          \
+        .needed = uva__pooled_needed, .interrupt = query_interrupt,            \
+        .settle = uva__pooled_settle, .lost = uva__pooled_lost,                \
+        .look = uva__pooled_look, .retry = query_retry, .free = query_free     \
+    }
+
+/* By the result that is wanted. */
+static const struct uva__execution_ops operations[] = {
+    [UVA_ADBC_ROWS] = OPERATION("query", query_run),
+    [UVA_ADBC_CHANGES] = OPERATION("query", query_run),
+    [UVA_ADBC_PARTITIONS] = OPERATION("partitions", partitions_run),
 };
 
 /* Why SQL must not be executed here; NULL: it may be. */
@@ -571,10 +558,19 @@ static const char *parameters_fault(const struct uva_adbc_query *query)
                : NULL;
 }
 
+static const char *result_fault(const struct uva_adbc_query *query)
+{
+    if ((size_t)query->result >= sizeof(operations) / sizeof(*operations))
+        return "result is none of enum uva_adbc_result";
+    return query->result == UVA_ADBC_PARTITIONS && query->sql == NULL
+               ? "ingest_table has no result with partitions"
+               : NULL;
+}
+
 static const char *query_fault(struct uva_adbc_pool *pool,
                                const struct uva_adbc_query *query)
 {
-    const char *refusal;
+    const char *fault;
 
     if (pool == NULL || query == NULL)
         return "there is no pool or no query";
@@ -588,24 +584,25 @@ static const char *query_fault(struct uva_adbc_pool *pool,
         return "options: a key or value has a NUL";
     if (query->busy_ms < 0 || query->batch_bytes < 0)
         return "busy_ms and batch_bytes must not be negative";
-    refusal = sql_refusal(pool, query->sql);
-    return refusal != NULL ? refusal : parameters_fault(query);
+    fault = sql_refusal(pool, query->sql);
+    if (fault == NULL)
+        fault = result_fault(query);
+    return fault != NULL ? fault : parameters_fault(query);
 }
 
 /* NULL without memory. */
 static struct query *query_new(struct uva_adbc_pool *pool,
-                               const struct uva_adbc_query *query,
-                               const struct uva__execution_ops *ops)
+                               const struct uva_adbc_query *query)
 {
     struct query *q = calloc(1, sizeof(*q));
 
     if (q == NULL)
         return NULL;
-    uva__pooled_init(&q->pooled, pool, ops);
+    uva__pooled_init(&q->pooled, pool, &operations[query->result]);
     /* without a result a driver may execute all statements of a text, even one
      * that ends the transaction */
-    q->pooled.execution.is_update =
-        query->update && !uva__handle(pool)->is_read_only(pool);
+    q->pooled.execution.is_update = query->result == UVA_ADBC_CHANGES &&
+                                    !uva__handle(pool)->is_read_only(pool);
     if (query->sql != NULL)
         q->pooled.sql = uva__sql_transaction(query->sql);
     q->pooled.execution.busy_ms = query->busy_ms;
@@ -638,8 +635,7 @@ static bool query_take(struct query *q, struct ArrowArrayStream *parameters)
 }
 
 static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
-                                       const struct uva_adbc_query *query,
-                                       const struct uva__execution_ops *ops)
+                                       const struct uva_adbc_query *query)
 {
     struct uva_runtime *runtime =
         pool != NULL ? uva__handle(pool)->runtime(pool) : NULL;
@@ -648,7 +644,7 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
 
     if (fault != NULL)
         return uva__execution_fail(runtime, EINVAL, "uva_adbc_query", fault);
-    q = query_new(pool, query, ops);
+    q = query_new(pool, query);
     if (q == NULL)
         return uva__execution_fail(runtime, ENOMEM, "uva_adbc_query",
                                    "no memory for the query");
@@ -660,28 +656,14 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
     return uva__pooled_stream(&q->pooled, &query->window);
 }
 
-static struct uva_stream *query_make(struct uva_adbc_pool *pool,
-                                     const struct uva_adbc_query *query,
-                                     const struct uva__execution_ops *ops)
+struct uva_stream *uva_stream_from_query(struct uva_adbc_pool *pool,
+                                         const struct uva_adbc_query *query)
 {
-    struct uva_stream *stream = query_stream(pool, query, ops);
+    struct uva_stream *stream = query_stream(pool, query);
     struct ArrowArrayStream *parameters =
         query != NULL ? query->parameters : NULL;
 
     if (parameters != NULL && parameters->release != NULL)
         parameters->release(parameters); /* it failed before it took them */
     return stream;
-}
-
-struct uva_stream *uva_stream_from_query(struct uva_adbc_pool *pool,
-                                         const struct uva_adbc_query *query)
-{
-    return query_make(pool, query, &query_ops);
-}
-
-struct uva_stream *
-uva_stream_from_query_partitions(struct uva_adbc_pool *pool,
-                                 const struct uva_adbc_query *query)
-{
-    return query_make(pool, query, &partitions_ops);
 }

@@ -61,8 +61,10 @@ static void what_is_asked_is_given(uva_runtime *rt)
     assert(got.code == 0 && got.rows == 0);
     got = result_of(kept.query("SELECT * FROM missing"));
     assert(got.code == EINVAL);
-    got = result_of(kept.query_partitions(
-        uva::options<uva_adbc_query>().set(&uva_adbc_query::sql, "SELECT 1")));
+    got = result_of(
+        kept.query(uva::options<uva_adbc_query>()
+                       .set(&uva_adbc_query::sql, "SELECT 1")
+                       .set(&uva_adbc_query::result, UVA_ADBC_PARTITIONS)));
     assert(got.code == ENOTSUP);
     got = result_of(kept.partition("", 0));
     assert(got.code == ENOTSUP);

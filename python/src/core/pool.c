@@ -196,7 +196,7 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
                           &batch_bytes, &query.window.batches, &bytes))
         return NULL;
     self = (Pool *)pool;
-    query.update = update != 0;
+    query.result = update ? UVA_ADBC_CHANGES : UVA_ADBC_ROWS;
     query.by_name = by_name != 0;
     query.busy_ms = busy_ms;
     query.batch_bytes = batch_bytes;

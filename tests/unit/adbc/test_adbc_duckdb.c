@@ -79,7 +79,8 @@ static long update(const char *sql)
     long rows;
 
     start(0, uva_stream_from_query(
-                 pool, &(struct uva_adbc_query){.sql = sql, .update = true}));
+                 pool, &(struct uva_adbc_query){.sql = sql,
+                                                .result = UVA_ADBC_CHANGES}));
     recording_await_done(&got[0], &f.loop);
     recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(got[0].rows, 0);

@@ -163,8 +163,9 @@ START_TEST(partitions_are_read_and_merged)
 {
     bool done = false;
 
-    stream = uva_stream_from_query_partitions(
-        pool, &(struct uva_adbc_query){.sql = "parts 20"});
+    stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = "parts 20",
+                                       .result = UVA_ADBC_PARTITIONS});
     ck_assert_int_eq(uva_stream_collect(stream, 0, on_partitions, &done, NULL),
                      0);
     loop_until(&f.loop, is_set, &done);

@@ -149,7 +149,8 @@ START_TEST(updates_are_executed_without_a_result)
     play("changes 5");
     ck_assert_str_eq(metadata, "");
     f.stream = uva_stream_from_query(
-        pool, &(struct uva_adbc_query){.sql = "changes 5", .update = true});
+        pool, &(struct uva_adbc_query){.sql = "changes 5",
+                                       .result = UVA_ADBC_CHANGES});
     f.got.on_done = on_done;
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert_int_eq(f.got.rows, 0);
@@ -764,9 +765,10 @@ START_TEST(parameters_without_rows_have_no_partitions)
     made.lengths = empty;
     fake_driver.binds_nothing = true; /* it is not asked to */
     make(&plain);
-    f.stream = uva_stream_from_query_partitions(
-        pool,
-        &(struct uva_adbc_query){.sql = "partitions 3", .parameters = &rows});
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = "partitions 3",
+                                       .result = UVA_ADBC_PARTITIONS,
+                                       .parameters = &rows});
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert_int_eq(f.got.rows, 0);
 }
@@ -775,8 +777,9 @@ END_TEST
 START_TEST(a_partition_may_have_an_empty_descriptor)
 {
     make(&plain);
-    f.stream = uva_stream_from_query_partitions(
-        pool, &(struct uva_adbc_query){.sql = "hollow3"});
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = "hollow3",
+                                       .result = UVA_ADBC_PARTITIONS});
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert_int_eq(f.got.rows, 1);
 }
@@ -827,14 +830,15 @@ START_TEST(parameters_that_fail_do_not_just_end)
     struct ArrowArrayStream rows = result_of_fake(&q, "batch 2 fails");
 
     make(&plain);
-    f.stream = _i == 0
-                   ? uva_stream_from_query(
-                         pool, &(struct uva_adbc_query){.sql = "lenient "
-                                                               "parameters",
-                                                        .parameters = &rows})
-                   : uva_stream_from_query_partitions(
-                         pool, &(struct uva_adbc_query){.sql = "partitions 3",
-                                                        .parameters = &rows});
+    f.stream =
+        _i == 0 ? uva_stream_from_query(
+                      pool, &(struct uva_adbc_query){.sql = "lenient "
+                                                            "parameters",
+                                                     .parameters = &rows})
+                : uva_stream_from_query(pool, &(struct uva_adbc_query){
+                                                  .sql = "partitions 3",
+                                                  .result = UVA_ADBC_PARTITIONS,
+                                                  .parameters = &rows});
     ck_assert_int_eq(fixture_run(&f), EIO);
     text_contains(f.got.outcome.error.message,
                   "the parameters fail: division by zero");
@@ -1184,6 +1188,22 @@ START_TEST(what_is_invalid_is_refused)
 }
 END_TEST
 
+START_TEST(a_result_without_a_meaning_is_refused)
+{
+    make(&plain);
+    query_refuses(
+        &(struct uva_adbc_query){.sql = "a", .result = (enum uva_adbc_result)3},
+        "result is none of enum uva_adbc_result");
+    query_refuses(
+        &(struct uva_adbc_query){.sql = "a",
+                                 .result = (enum uva_adbc_result) - 1},
+        "result is none of enum uva_adbc_result");
+    query_refuses(&(struct uva_adbc_query){.result = UVA_ADBC_PARTITIONS,
+                                           .ingest_table = "a"},
+                  "ingest_table has no result");
+}
+END_TEST
+
 /* ---- the end ------------------------------------------------------------ */
 
 START_TEST(a_released_pool_lets_queries_end)
@@ -1403,9 +1423,9 @@ int main(void)
     tcase_add_test(tc, options_are_set);
     tcase_add_test(tc, an_old_driver_cannot_be_cancelled);
     tcase_add_loop_test(tc, a_driver_may_have_few_functions, 0, 5);
-    tcase_add_test(tc, a_connection_without_autocommit_is_not_kept);
-    tcase_add_test(tc, no_driver_is_an_error_of_the_query);
-    tcase_add_test(tc, what_is_invalid_is_refused);
+    suite_add(tc, a_connection_without_autocommit_is_not_kept,
+              no_driver_is_an_error_of_the_query, what_is_invalid_is_refused,
+              a_result_without_a_meaning_is_refused, NULL);
     tcase_add_loop_test(tc, limits_that_are_negative_are_refused, 0, 8);
     tcase_add_test(tc, a_released_pool_lets_queries_end);
     tcase_add_test(tc, a_pool_may_outlive_its_runtime);

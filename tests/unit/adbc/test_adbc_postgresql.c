@@ -162,7 +162,7 @@ static long update(const char *sql)
 
     recording_init(&f.got);
     stream = uva_stream_from_query(
-        pool, &(struct uva_adbc_query){.sql = sql, .update = true});
+        pool, &(struct uva_adbc_query){.sql = sql, .result = UVA_ADBC_CHANGES});
     recording_start(&f.got, stream);
     recording_await_done(&f.got, &f.loop);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
@@ -279,7 +279,8 @@ static void try_each_way_to_write(const char *sql)
         {.key = "adbc.postgresql.use_copy", .value = "false"}, {0}};
 
     try_to_write(&(struct uva_adbc_query){.sql = sql});
-    try_to_write(&(struct uva_adbc_query){.sql = sql, .update = true});
+    try_to_write(
+        &(struct uva_adbc_query){.sql = sql, .result = UVA_ADBC_CHANGES});
     try_to_write(&(struct uva_adbc_query){.sql = sql, .options = simple});
 }
 

@@ -558,8 +558,9 @@ START_TEST(partitions_are_read_in_a_session)
     bool done = false;
 
     make_session(NULL);
-    stream = uva_stream_from_query_partitions(
-        session, &(struct uva_adbc_query){.sql = "partitions 3"});
+    stream = uva_stream_from_query(
+        session, &(struct uva_adbc_query){.sql = "partitions 3",
+                                          .result = UVA_ADBC_PARTITIONS});
     ck_assert_int_eq(uva_stream_collect(stream, 0, on_partitions, &done, NULL),
                      0);
     loop_until(&f.loop, is_set, &done);

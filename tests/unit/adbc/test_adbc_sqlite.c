@@ -101,7 +101,9 @@ static long update(const char *sql, bool states_it)
 {
     long rows;
 
-    start(0, &(struct uva_adbc_query){.sql = sql, .update = states_it});
+    start(0, &(struct uva_adbc_query){.sql = sql,
+                                      .result = states_it ? UVA_ADBC_CHANGES
+                                                          : UVA_ADBC_ROWS});
     recording_await_done(&got[0], &f.loop);
     recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(got[0].rows, 0);
@@ -202,7 +204,7 @@ START_TEST(a_call_without_an_end_is_interrupted)
     start(0, &(struct uva_adbc_query){
                  .sql = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL "
                         "SELECT n + 1 FROM c) SELECT max(n) FROM c",
-                 .update = _i == 1});
+                 .result = _i == 1 ? UVA_ADBC_CHANGES : UVA_ADBC_ROWS});
     loop_until(&f.loop, has_connection, NULL);
     uva_stream_cancel(streams[0], 0, NULL);
     await_end(0);
@@ -266,7 +268,7 @@ START_TEST(several_statements_are_refused_before_the_first)
     for (int update = 0; update < 2; update++) {
         start(0, &(struct uva_adbc_query){
                      .sql = "INSERT INTO t VALUES (1);INSERT INTO t VALUES (2)",
-                     .update = update});
+                     .result = update ? UVA_ADBC_CHANGES : UVA_ADBC_ROWS});
         await_end(0);
         recording_ended(&got[0], UVA_END_FAILED, EINVAL, "several statements");
     }

@@ -96,8 +96,9 @@ static bool is_set(void *ctx)
 static void partition(const char *sql)
 {
     bool done = false;
-    struct uva_stream *s = uva_stream_from_query_partitions(
-        pool, &(struct uva_adbc_query){.sql = sql});
+    struct uva_stream *s = uva_stream_from_query(
+        pool,
+        &(struct uva_adbc_query){.sql = sql, .result = UVA_ADBC_PARTITIONS});
 
     ck_assert_int_eq(uva_stream_collect(s, 0, on_partitions, &done, NULL), 0);
     loop_until(&f.loop, is_set, &done);
@@ -150,10 +151,11 @@ END_TEST
 
 START_TEST(what_fails_is_reported)
 {
-    static const struct uva_adbc_query fails = {.sql = "fails"};
+    static const struct uva_adbc_query fails = {.sql = "fails",
+                                                .result = UVA_ADBC_PARTITIONS};
 
     make(1);
-    ck_assert_int_eq(refused(uva_stream_from_query_partitions(pool, &fails),
+    ck_assert_int_eq(refused(uva_stream_from_query(pool, &fails),
                              "cannot be partitioned: division"),
                      EIO);
     ck_assert_int_eq(
@@ -180,8 +182,10 @@ START_TEST(a_driver_may_give_nothing)
     make(1);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(
-            refused(uva_stream_from_query_partitions(
-                        pool, &(struct uva_adbc_query){.sql = texts[i]}),
+            refused(uva_stream_from_query(
+                        pool,
+                        &(struct uva_adbc_query){
+                            .sql = texts[i], .result = UVA_ADBC_PARTITIONS}),
                     "without descriptors"),
             EPROTO);
     ck_assert_int_eq(
@@ -251,12 +255,12 @@ END_TEST
 
 START_TEST(a_simple_driver_has_none_of_them)
 {
-    static const struct uva_adbc_query query = {.sql = "partitions 1"};
+    static const struct uva_adbc_query query = {.sql = "partitions 1",
+                                                .result = UVA_ADBC_PARTITIONS};
 
     fake_driver.is_simple = true;
     make(1);
-    ck_assert_int_eq(play(uva_stream_from_query_partitions(pool, &query)),
-                     ENOTSUP);
+    ck_assert_int_eq(play(uva_stream_from_query(pool, &query)), ENOTSUP);
     ck_assert_int_eq(play(uva_stream_from_partition(pool, "", 0, NULL)),
                      ENOTSUP);
     ck_assert_int_eq(play(uva_stream_from_objects(pool, NULL)), ENOTSUP);
@@ -435,7 +439,6 @@ START_TEST(a_pool_is_needed)
     fails_without_pool(uva_stream_from_partition(NULL, "", 0, NULL));
     fails_without_pool(uva_stream_from_partitions(NULL, NULL));
     fails_without_pool(uva_stream_from_table_schema(NULL, NULL, NULL, "t"));
-    fails_without_pool(uva_stream_from_query_partitions(NULL, NULL));
 }
 END_TEST
 
@@ -444,11 +447,12 @@ END_TEST
 static struct uva_stream *make_kind(int kind)
 {
     static const char *const types[] = {"view", NULL};
-    static const struct uva_adbc_query query = {.sql = "partitions 3"};
+    static const struct uva_adbc_query query = {.sql = "partitions 3",
+                                                .result = UVA_ADBC_PARTITIONS};
 
     switch (kind) {
     case 0:
-        return uva_stream_from_query_partitions(pool, &query);
+        return uva_stream_from_query(pool, &query);
     case 1:
         return uva_stream_from_partition(pool, "rows 2", 6, NULL);
     case 2:
