@@ -30,6 +30,7 @@
 #include "report.h"
 #include "sql.h"
 #include "target.h"
+#include "uvarrow/adbc.h"
 #include "uvarrow/uvarrow.h"
 
 #define PROGRESS_MS 100
@@ -117,20 +118,14 @@ struct query {
 /* ---- the stream --------------------------------------------------------- */
 
 /* Keeps how many rows the query has changed, if the driver reports that. */
-static void query_read_affected(struct query *q, const char *metadata)
+static void query_read_affected(struct query *q,
+                                const struct uva_stream_info *info)
 {
+    const int64_t affected = uva_adbc_rows_changed(info);
     const char *sql = q->options.sql;
-    struct uva_pair pair;
-    char text[32];
-    int64_t affected;
 
-    if (uva_metadata_get(metadata, "adbc.rows_affected", &pair) != 0 ||
-        pair.value_size >= sizeof(text))
-        return;
-    memcpy(text, pair.value, pair.value_size);
-    text[pair.value_size] = '\0';
-    affected = strtoll(text, NULL, 10);
-    if (affected > 0 || (sql != NULL && uva__sql_is_update(sql)))
+    if (affected > 0 ||
+        (affected == 0 && sql != NULL && uva__sql_is_update(sql)))
         q->tally.affected = affected; /* some report 0 of any query */
 }
 
@@ -139,7 +134,7 @@ static int query_on_schema(void *ctx, const struct uva_stream_info *info)
     struct query *q = ctx;
 
     assert(!q->has_begun);
-    query_read_affected(q, info->metadata);
+    query_read_affected(q, info);
     q->has_begun = true;
     return 0;
 }

@@ -3,9 +3,11 @@
  * execution, which gets the statement when no step can fail any more: so a
  * failure leaves the statement as it was. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "adbc/execution.h"
 #include "uvarrow/adbc.h"
+#include "uvarrow/arrow.h"
 
 /* A statement, and the function that is called when it was released. */
 struct given {
@@ -82,13 +84,6 @@ static void given_take(struct given *g, struct AdbcStatement *statement,
     atomic_store(&g->execution.may_cancel, UVA__MAY_CANCEL);
 }
 
-static void given_put_back(struct given *g, struct AdbcStatement *statement)
-{
-    *statement = g->execution.statement;
-    g->execution.statement = (struct AdbcStatement){0};
-    g->free_ctx = NULL;
-}
-
 /* The stream failed: the statement is freed here. */
 static void give_up(struct AdbcStatement *statement,
                     const struct uva_adbc_source *options)
@@ -122,23 +117,17 @@ struct uva_stream *uva_stream_from_adbc(struct uva_runtime *runtime,
     return stream;
 }
 
-int uva_adbc_execute(struct uva_runtime *runtime,
-                     struct AdbcStatement *statement,
-                     struct ArrowAsyncDeviceStreamHandler *handler,
-                     const struct uva_adbc_source *options,
-                     struct uva_error *error)
+int64_t uva_adbc_rows_changed(const struct uva_stream_info *info)
 {
-    const struct uva_adbc_source *o = options != NULL ? options : &defaults;
-    struct given *g = NULL;
-    struct uva_stream *stream = given_stream(runtime, statement, o, &g);
-    int code = uva_stream_status(stream, error);
+    char text[24] = "", *end;
+    struct uva_pair pair;
+    long long count;
 
-    if (code == 0) {
-        given_take(g, statement, o);
-        code = uva_stream_drive(stream, handler, NULL, error);
-        if (code != 0)
-            given_put_back(g, statement);
-    }
-    uva_stream_release(stream);
-    return code;
+    if (info == NULL ||
+        uva_metadata_get(info->metadata, "adbc.rows_affected", &pair) != 0 ||
+        pair.value_size >= sizeof(text))
+        return -1;
+    memcpy(text, pair.value, pair.value_size);
+    count = strtoll(text, &end, 10);
+    return end != text && *end == '\0' && count >= 0 ? count : -1;
 }

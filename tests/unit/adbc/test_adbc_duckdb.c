@@ -10,7 +10,6 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
-#include "support/rows_affected.h"
 #include "uvarrow/adbc.h"
 
 enum { SKIP = 77, MANY = 1000 };
@@ -74,9 +73,9 @@ START_TEST(rows_come_and_errors_are_mapped)
 END_TEST
 
 /* Returns how many rows a query has changed. */
-static long update(const char *sql)
+static int64_t update(const char *sql)
 {
-    long rows;
+    int64_t rows;
 
     start(0, uva_stream_from_query(
                  pool, &(struct uva_adbc_query){.sql = sql,
@@ -84,7 +83,7 @@ static long update(const char *sql)
     recording_await_done(&got[0], &f.loop);
     recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(got[0].rows, 0);
-    rows = rows_affected(streams[0]);
+    rows = uva_adbc_rows_changed(uva_stream_get_info(streams[0]));
     uva_stream_release(streams[0]);
     return rows;
 }

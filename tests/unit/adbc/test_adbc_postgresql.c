@@ -14,7 +14,6 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
-#include "support/rows_affected.h"
 #include "uvarrow/adbc.h"
 
 enum { SKIP = 77, MANY = 1000 };
@@ -156,9 +155,9 @@ START_TEST(rows_come_and_errors_have_a_sqlstate)
 END_TEST
 
 /* Returns how many rows a query has changed. */
-static long update(const char *sql)
+static int64_t update(const char *sql)
 {
-    long rows;
+    int64_t rows;
 
     recording_init(&f.got);
     stream = uva_stream_from_query(
@@ -167,7 +166,7 @@ static long update(const char *sql)
     recording_await_done(&f.got, &f.loop);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(f.got.rows, 0);
-    rows = rows_affected(stream);
+    rows = uva_adbc_rows_changed(uva_stream_get_info(stream));
     uva_stream_release(stream);
     return rows;
 }

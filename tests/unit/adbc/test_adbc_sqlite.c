@@ -13,7 +13,6 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
-#include "support/rows_affected.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/arrow.h"
 
@@ -97,9 +96,9 @@ START_TEST(rows_come_and_errors_are_mapped)
 END_TEST
 
 /* Returns how many rows a query has changed. */
-static long update(const char *sql, bool states_it)
+static int64_t update(const char *sql, bool states_it)
 {
-    long rows;
+    int64_t rows;
 
     start(0, &(struct uva_adbc_query){.sql = sql,
                                       .result = states_it ? UVA_ADBC_CHANGES
@@ -107,7 +106,7 @@ static long update(const char *sql, bool states_it)
     recording_await_done(&got[0], &f.loop);
     recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(got[0].rows, 0);
-    rows = rows_affected(streams[0]);
+    rows = uva_adbc_rows_changed(uva_stream_get_info(streams[0]));
     uva_stream_release(streams[0]);
     return rows;
 }

@@ -234,16 +234,24 @@ static bool is_released(void *ctx)
     return recording_handler_is_released(ctx);
 }
 
+/* Executes the statement for a handler, as an asynchronous execute would. */
+static int drive(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    int code;
+
+    stream = uva_stream_from_adbc(f.loop.runtime, &query.statement, &closes);
+    code = uva_stream_drive(stream, handler, NULL, NULL);
+    uva_stream_release(stream);
+    return code;
+}
+
 START_TEST(a_handler_receives_the_rows)
 {
     struct recording_handler handler;
-    struct uva_error error;
 
     recording_handler_init(&handler, 100, 0);
     fake_driver_open(&query, _i == 0 ? "rows 3" : "update 8");
-    ck_assert_int_eq(uva_adbc_execute(f.loop.runtime, &query.statement,
-                                      &handler.handler, &closes, &error),
-                     0);
+    ck_assert_int_eq(drive(&handler.handler), 0);
     loop_until(&f.loop, is_released, &handler);
     fixture_close(&f);
     ck_assert_int_eq(handler.rows, _i == 0 ? 3 : 0);
@@ -259,9 +267,7 @@ START_TEST(a_handler_receives_the_error)
 
     recording_handler_init(&handler, 100, 0);
     fake_driver_open(&query, "batch 1 fails");
-    ck_assert_int_eq(uva_adbc_execute(f.loop.runtime, &query.statement,
-                                      &handler.handler, &closes, NULL),
-                     0);
+    ck_assert_int_eq(drive(&handler.handler), 0);
     loop_until(&f.loop, is_released, &handler);
     fixture_close(&f);
     ck_assert_int_eq(handler.error_code, EIO);
@@ -271,30 +277,15 @@ START_TEST(a_handler_receives_the_error)
 }
 END_TEST
 
-START_TEST(a_refused_handler_leaves_the_statement)
+START_TEST(a_refused_handler_executes_nothing)
 {
     struct ArrowAsyncDeviceStreamHandler handler = {0};
-    struct uva_error error;
 
     fake_driver_open(&query, "rows 1");
-    ck_assert_int_eq(uva_adbc_execute(f.loop.runtime, &query.statement,
-                                      &handler, &closes, &error),
-                     EINVAL);
+    ck_assert_int_eq(drive(&handler), EINVAL);
     fixture_close(&f);
-    ck_assert_ptr_nonnull(query.statement.private_data);
-    ck_assert_int_eq(atomic_load(&query.closed), 0);
-    fake_driver_close(&query);
-}
-END_TEST
-
-START_TEST(a_handler_needs_a_statement)
-{
-    struct ArrowAsyncDeviceStreamHandler handler = {0};
-    struct uva_error error;
-
-    ck_assert_int_eq(
-        uva_adbc_execute(f.loop.runtime, NULL, &handler, NULL, &error), EINVAL);
-    text_contains(error.message, "there is no statement");
+    ck_assert_int_eq(atomic_load(&fake_driver.executed), 0);
+    ck_assert_int_eq(atomic_load(&query.closed), 1);
 }
 END_TEST
 
@@ -354,6 +345,38 @@ START_TEST(a_failed_stream_takes_the_statement)
 }
 END_TEST
 
+/* ---- changed rows ------------------------------------------------------- */
+
+START_TEST(changed_rows_are_a_number_of_the_metadata)
+{
+    static const struct {
+        const char *text;
+        int64_t rows;
+    } cases[] = {{"0", 0},
+                 {"12", 12},
+                 {"9223372036854775807", INT64_MAX},
+                 {"", -1},
+                 {"-1", -1},
+                 {"x", -1},
+                 {"1x", -1},
+                 {"100000000000000000000000", -1}};
+    char block[100];
+    struct uva_stream_info info = {.metadata = block};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct uva_pair pairs[] = {
+            {.key = "adbc.rows_affected", .value = cases[i].text}, {0}};
+        size_t size = sizeof(block);
+
+        ck_assert_int_eq(uva_metadata_encode(pairs, block, &size), 0);
+        ck_assert_int_eq(uva_adbc_rows_changed(&info), cases[i].rows);
+    }
+    info.metadata = NULL;
+    ck_assert_int_eq(uva_adbc_rows_changed(&info), -1);
+    ck_assert_int_eq(uva_adbc_rows_changed(NULL), -1);
+}
+END_TEST
+
 /* ---- without memory ----------------------------------------------------- */
 
 static const char *const swept[] = {"rows 2", "execute fails", "batch 1 fails"};
@@ -392,8 +415,8 @@ int main(void)
     tcase_add_test(tc, an_old_driver_fails_with_a_vendor_code);
     tcase_add_test(tc, an_old_stream_fails_with_its_text);
     tcase_add_test(tc, a_handler_receives_the_error);
-    tcase_add_test(tc, a_refused_handler_leaves_the_statement);
-    tcase_add_test(tc, a_handler_needs_a_statement);
+    tcase_add_test(tc, changed_rows_are_a_number_of_the_metadata);
+    tcase_add_test(tc, a_refused_handler_executes_nothing);
     tcase_add_test(tc, what_is_invalid_is_refused);
     tcase_add_test(tc, a_failed_stream_takes_the_statement);
     suite_add_loops(tc, 0, 3, a_failure_has_status_sqlstate_and_details,
