@@ -3,7 +3,6 @@
  * stream keeps. */
 #include "connect.h"
 
-#include "row.h"
 #include "sql.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/sources.h"
@@ -37,9 +36,9 @@ struct uva_stream *uva__connect(struct uva_runtime *runtime,
                        connection = pairs_of(options, UVA__SETTING_CONNECTION),
                        statement = pairs_of(options, UVA__SETTING_STATEMENT);
     struct uva_adbc_query query = {.sql = options->sql,
+                                   .values = options->params,
                                    .options = statement.all,
                                    .batch_bytes = options->batch_bytes};
-    struct ArrowArrayStream params = {0};
     struct uva_adbc_pool *pool;
     struct uva_stream *stream;
     struct uva_error error = {0};
@@ -55,14 +54,6 @@ struct uva_stream *uva__connect(struct uva_runtime *runtime,
         return uva_stream_from_error(runtime, &error);
     if (uva__sql_is_update(options->sql))
         query.result = UVA_ADBC_CHANGES;
-    if (options->n_params > 0) {
-        if (uva__row_new(options->params, options->n_params, &params, &error) !=
-            0) {
-            uva_adbc_pool_release(pool);
-            return uva_stream_from_error(runtime, &error);
-        }
-        query.parameters = &params;
-    }
     stream = uva_stream_from_query(pool, &query);
     uva_adbc_pool_release(pool);
     return stream;

@@ -71,7 +71,7 @@ struct uva__options {
     size_t n_settings;        /* number of settings below */
     struct uva__setting settings[UVA__OPTIONS_SETTINGS]; /* in order */
     size_t n_params;                                     /* and of these: */
-    struct uva__parameter params[UVA__OPTIONS_PARAMS];   /* owns, in order */
+    struct uva_value params[UVA__OPTIONS_PARAMS + 1]; /* owns; ends with {0} */
 };
 
 /* Parses the arguments after the name of a sub-command, which accepts the

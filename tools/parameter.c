@@ -45,14 +45,14 @@ static enum shape shape_of(const char *at)
 }
 
 static int number_read(const char *from, enum shape shape,
-                       struct uva__parameter *out, struct uva_error *error)
+                       struct uva_value *out, struct uva_error *error)
 {
     errno = 0;
     if (shape == SHAPE_INT) {
-        out->kind = UVA__PARAMETER_INT;
+        out->type = UVA_VALUE_INT;
         out->integer = strtoimax(from, NULL, 10);
     } else {
-        out->kind = UVA__PARAMETER_FLOAT;
+        out->type = UVA_VALUE_DOUBLE;
         out->number = strtod(from, NULL);
     }
     if (shape == SHAPE_INT ? errno == 0 : isfinite(out->number))
@@ -154,7 +154,7 @@ static ptrdiff_t string_read(const char *from, char *to)
 }
 
 /* Takes `from` as a string in quotes, or as it stands. */
-static int text_read(const char *from, struct uva__parameter *out,
+static int text_read(const char *from, struct uva_value *out,
                      struct uva_error *error)
 {
     const size_t size = strlen(from);
@@ -167,34 +167,34 @@ static int text_read(const char *from, struct uva__parameter *out,
     read = string_read(from, text);
     if (read < 0)
         memcpy(text, from, size + 1);
-    *out = (struct uva__parameter){.kind = UVA__PARAMETER_TEXT,
-                                   .text = text,
-                                   .size = read < 0 ? size : (size_t)read};
+    *out = (struct uva_value){.type = UVA_VALUE_TEXT,
+                              .data = text,
+                              .size = read < 0 ? size : (size_t)read};
     return 0;
 }
 
 /* ---- values ---------------------------------------------------------------
  */
 
-int uva__parameter_read(const char *from, struct uva__parameter *out,
+int uva__parameter_read(const char *from, struct uva_value *out,
                         struct uva_error *error)
 {
     const enum shape shape = shape_of(from);
 
-    *out = (struct uva__parameter){.kind = UVA__PARAMETER_NULL};
+    *out = (struct uva_value){.type = UVA_VALUE_NULL};
     if (shape != SHAPE_NONE)
         return number_read(from, shape, out, error);
     if (strcmp(from, "null") == 0)
         return 0;
     if (strcmp(from, "true") != 0 && strcmp(from, "false") != 0)
         return text_read(from, out, error);
-    out->kind = UVA__PARAMETER_BOOL;
-    out->boolean = from[0] == 't';
+    out->type = UVA_VALUE_BOOL;
+    out->integer = from[0] == 't';
     return 0;
 }
 
-void uva__parameter_fini(struct uva__parameter *value)
+void uva__parameter_fini(struct uva_value *value)
 {
-    free(value->text);
-    *value = (struct uva__parameter){.kind = UVA__PARAMETER_NULL};
+    free((void *)(uintptr_t)value->data);
+    *value = (struct uva_value){0};
 }

@@ -51,6 +51,7 @@ MEMBERS = {
         "batch_bytes": (uvarrow.adbc.Pool.query, "batch_bytes"),
         "window": (uvarrow.adbc.Pool.query, "window"),
         "result": (uvarrow.adbc.Pool.query, "update"),
+        "values": No("the values of Python become rows of parameters"),
         "by_name": (uvarrow.adbc.Pool.query, "by_name")},
     "adbc_session": {
         "autocommit": (uvarrow.adbc.Pool.session, "autocommit"),

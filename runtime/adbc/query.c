@@ -17,6 +17,7 @@
 #include "adbc/fixed.h"
 #include "adbc/pairs.h"
 #include "adbc/pooled.h"
+#include "adbc/values.h"
 #include "uvarrow/adbc.h"
 
 enum { ROW_BYTES = 256 }; /* about so many, where a driver counts rows */
@@ -539,7 +540,7 @@ static const char *sql_refusal(const struct uva_adbc_pool *pool,
     return is != UVA__SQL_OTHER ? uva__handle(pool)->refusal(pool, is) : NULL;
 }
 
-static const char *parameters_fault(const struct uva_adbc_query *query)
+static const char *rows_fault(const struct uva_adbc_query *query)
 {
     const struct ArrowArrayStream *rows = query->parameters;
 
@@ -558,6 +559,22 @@ static const char *parameters_fault(const struct uva_adbc_query *query)
                : NULL;
 }
 
+static const char *parameters_fault(const struct uva_adbc_query *query,
+                                    struct uva_error *error)
+{
+    if (uva__values_check(query->values, error) != 0)
+        return error->message;
+    if (uva__values_count(query->values) == 0)
+        return rows_fault(query);
+    if (query->parameters != NULL)
+        return "give either values or parameters";
+    if (query->ingest_table != NULL)
+        return "values are for sql; ingest_table needs the rows as parameters";
+    return query->by_name && query->values[0].name == NULL
+               ? "by_name: the values have no names"
+               : NULL;
+}
+
 static const char *result_fault(const struct uva_adbc_query *query)
 {
     if ((size_t)query->result >= sizeof(operations) / sizeof(*operations))
@@ -567,8 +584,10 @@ static const char *result_fault(const struct uva_adbc_query *query)
                : NULL;
 }
 
+/* A text that is not static lies in `error`. */
 static const char *query_fault(struct uva_adbc_pool *pool,
-                               const struct uva_adbc_query *query)
+                               const struct uva_adbc_query *query,
+                               struct uva_error *error)
 {
     const char *fault;
 
@@ -587,7 +606,7 @@ static const char *query_fault(struct uva_adbc_pool *pool,
     fault = sql_refusal(pool, query->sql);
     if (fault == NULL)
         fault = result_fault(query);
-    return fault != NULL ? fault : parameters_fault(query);
+    return fault != NULL ? fault : parameters_fault(query, error);
 }
 
 /* NULL without memory. */
@@ -623,13 +642,19 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     return NULL;
 }
 
-/* False without memory. */
-static bool query_take(struct query *q, struct ArrowArrayStream *parameters)
+/* Takes the parameters, or copies the values. False without memory. */
+static bool query_take(struct query *q, const struct uva_adbc_query *query)
 {
-    if (parameters == NULL)
+    if (query->parameters != NULL) {
+        q->parameters = *query->parameters;
+        query->parameters->release = NULL;
+    } else if (uva__values_count(query->values) == 0) {
         return true;
-    q->parameters = *parameters;
-    parameters->release = NULL;
+    } else if (uva__values_new(query->values, &q->parameters) != 0) {
+        return false;
+    } else {
+        q->by_name = query->values[0].name != NULL;
+    }
     q->bound = uva__bound_new(&q->parameters, q->sql == NULL);
     return q->bound != NULL;
 }
@@ -639,7 +664,8 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
 {
     struct uva_runtime *runtime =
         pool != NULL ? uva__handle(pool)->runtime(pool) : NULL;
-    const char *fault = query_fault(pool, query);
+    struct uva_error error;
+    const char *fault = query_fault(pool, query, &error);
     struct query *q;
 
     if (fault != NULL)
@@ -648,7 +674,7 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
     if (q == NULL)
         return uva__execution_fail(runtime, ENOMEM, "uva_adbc_query",
                                    "no memory for the query");
-    if (!query_take(q, query->parameters)) {
+    if (!query_take(q, query)) {
         query_free(&q->pooled.execution);
         return uva__execution_fail(runtime, ENOMEM, "uva_adbc_query",
                                    "no memory for the parameters");

@@ -13,17 +13,17 @@
 /* ---- the body ------------------------------------------------------------ */
 
 /* Returns NULL without memory, and for a text that is not UTF-8. */
-static json_t *json_of(const struct uva__parameter *value)
+static json_t *json_of(const struct uva_value *value)
 {
-    switch (value->kind) {
-    case UVA__PARAMETER_INT:
+    switch (value->type) {
+    case UVA_VALUE_INT:
         return json_integer(value->integer);
-    case UVA__PARAMETER_FLOAT:
+    case UVA_VALUE_DOUBLE:
         return json_real(value->number);
-    case UVA__PARAMETER_BOOL:
-        return json_boolean(value->boolean);
-    case UVA__PARAMETER_TEXT:
-        return json_stringn(value->text, value->size);
+    case UVA_VALUE_BOOL:
+        return json_boolean(value->integer);
+    case UVA_VALUE_TEXT:
+        return json_stringn(value->data, value->size);
     default:
         return json_null();
     }

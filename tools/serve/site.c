@@ -280,12 +280,10 @@ static struct uva_adbc_pool *query_pool(const struct call *call)
                : site->reading_pool;
 }
 
-/* The stream takes the parameters, so there is no refusal once they are made.
- */
 static void query(const struct call *call)
 {
     struct ask ask = {.limit_ms = call->site->query_ms};
-    struct ArrowArrayStream parameters = {0};
+    struct uva_value *values = NULL;
     struct uva_error error;
     enum uva__rows format = UVA__ROWS_ARROW;
     const char *why = NULL;
@@ -298,25 +296,25 @@ static void query(const struct call *call)
         why = "out of memory";
     }
     if (status == 0 && ask.values != NULL &&
-        uva__parameters_new(ask.values, &parameters, &error) != 0) {
+        uva__parameters_new(ask.values, &values, &error) != 0) {
         status = error.code == ENOMEM ? 503 : 400;
         why = error.message;
     }
     if (status != 0)
         call_fail(call, status, why);
     else
-        uva__answer_start(
-            &call->site->answers, call->connection,
-            uva_stream_from_query(
-                query_pool(call),
-                &(struct uva_adbc_query){
-                    .sql = ask.sql,
-                    .options = uva__database_query_options(call->site->database,
-                                                           ask.sql),
-                    .parameters = ask.values != NULL ? &parameters : NULL,
-                    .busy_ms = ask.limit_ms,
-                    .window = {.batches = UVA__ANSWER_WINDOW}}),
-            ask.limit_ms, format, call->origin);
+        uva__answer_start(&call->site->answers, call->connection,
+                          uva_stream_from_query(
+                              query_pool(call),
+                              &(struct uva_adbc_query){
+                                  .sql = ask.sql,
+                                  .options = uva__database_query_options(
+                                      call->site->database, ask.sql),
+                                  .values = values,
+                                  .busy_ms = ask.limit_ms,
+                                  .window = {.batches = UVA__ANSWER_WINDOW}}),
+                          ask.limit_ms, format, call->origin);
+    free(values);
     ask_fini(&ask);
 }
 

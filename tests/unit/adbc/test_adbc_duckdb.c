@@ -10,6 +10,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/value_cases.h"
 #include "uvarrow/adbc.h"
 
 enum { SKIP = 77, MANY = 1000 };
@@ -142,6 +143,18 @@ START_TEST(a_query_is_cancelled_between_its_rows)
 }
 END_TEST
 
+START_TEST(values_of_each_type_are_bound)
+{
+    start(0,
+          uva_stream_from_query(pool, &(struct uva_adbc_query){
+                                          .sql = value_cases[_i].duckdb,
+                                          .values = value_cases[_i].values}));
+    await_end(0);
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(got[0].rows, 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("duckdb");
@@ -153,5 +166,6 @@ int main(void)
               changed_rows_are_counted_without_a_result, the_catalog_is_listed,
               many_queries_share_the_connections,
               a_query_is_cancelled_between_its_rows, NULL);
+    tcase_add_loop_test(tc, values_of_each_type_are_bound, 0, VALUE_CASES);
     return suite_main("adbc_duckdb", set_up, tear_down, tc, NULL);
 }

@@ -14,6 +14,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/value_cases.h"
 #include "uvarrow/adbc.h"
 
 enum { SKIP = 77, MANY = 1000 };
@@ -626,6 +627,19 @@ START_TEST(a_server_that_goes_away_is_reported)
 }
 END_TEST
 
+START_TEST(values_of_each_type_are_bound)
+{
+    recording_init(&f.got);
+    stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = value_cases[_i].postgresql,
+                                       .values = value_cases[_i].values});
+    recording_start(&f.got, stream);
+    await_end();
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(f.got.rows, 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("postgresql");
@@ -647,6 +661,7 @@ int main(void)
     tcase_add_test(tc, a_server_that_was_frozen_is_well_at_once);
     tcase_add_test(tc, a_frozen_server_is_not_waited_for_behind_a_rest);
     tcase_add_test(tc, a_server_that_does_not_answer_takes_no_place_for_good);
+    tcase_add_loop_test(tc, values_of_each_type_are_bound, 0, VALUE_CASES);
     tcase_add_test(tc, a_server_that_goes_away_is_reported); /* the last one */
     return suite_main("adbc_postgresql", set_up, tear_down, tc, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/value_cases.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/arrow.h"
 
@@ -366,6 +367,49 @@ START_TEST(the_catalog_is_listed)
 }
 END_TEST
 
+START_TEST(values_of_each_type_are_bound)
+{
+    start(0, &(struct uva_adbc_query){.sql = value_cases[_i].sqlite,
+                                      .values = value_cases[_i].values});
+    await_end(0);
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(got[0].rows, 1);
+}
+END_TEST
+
+START_TEST(values_are_bound_by_name)
+{
+    static const struct uva_value values[] = {
+        {.type = UVA_VALUE_TEXT, .name = "b", .data = "x"},
+        {.type = UVA_VALUE_INT, .name = "a", .integer = 1},
+        {0}};
+    static const char *const queries[] = {"SELECT 1 WHERE :a = 1 AND :b = 'x'",
+                                          "SELECT 1 WHERE @a = 1 AND $b = 'x'"};
+
+    start(0, &(struct uva_adbc_query){.sql = queries[_i], .values = values});
+    await_end(0);
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(got[0].rows, 1);
+}
+END_TEST
+
+START_TEST(values_are_written)
+{
+    static const struct uva_value values[] = {
+        {.type = UVA_VALUE_INT, .integer = 7}, {.type = UVA_VALUE_NULL}, {0}};
+
+    ck_assert_int_eq(ask("CREATE TABLE t (n INTEGER, m INTEGER)", NULL), 0);
+    start(0, &(struct uva_adbc_query){.sql = "INSERT INTO t VALUES (?, ?)",
+                                      .result = UVA_ADBC_CHANGES,
+                                      .values = values});
+    recording_await_done(&got[0], &f.loop);
+    ck_assert_int_eq(uva_adbc_rows_changed(uva_stream_get_info(streams[0])), 1);
+    uva_stream_release(streams[0]);
+    ck_assert_int_eq(ask("SELECT n FROM t WHERE n = 7 AND m IS NULL", NULL), 0);
+    ck_assert_int_eq(got[0].rows, 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("sqlite");
@@ -385,5 +429,8 @@ int main(void)
     tcase_add_test(tc, the_catalog_is_listed);
     tcase_add_test(tc, a_pool_without_autocommit_executes_queries);
     tcase_add_test(tc, several_statements_are_refused_before_the_first);
+    tcase_add_test(tc, values_are_written);
+    tcase_add_loop_test(tc, values_of_each_type_are_bound, 0, VALUE_CASES);
+    tcase_add_loop_test(tc, values_are_bound_by_name, 0, 2);
     return suite_main("adbc_sqlite", set_up, tear_down, tc, NULL);
 }

@@ -178,10 +178,10 @@ START_TEST(parameters_keep_their_order)
 
     ck_assert_int_eq(read_line(&options, line, NULL), 0);
     ck_assert_uint_eq(options.n_params, 3);
-    ck_assert(options.params[0].kind == UVA__PARAMETER_INT &&
+    ck_assert(options.params[0].type == UVA_VALUE_INT &&
               options.params[0].integer == 1);
-    ck_assert_str_eq(options.params[1].text, "a=b");
-    ck_assert_int_eq(options.params[2].kind, UVA__PARAMETER_NULL);
+    ck_assert_str_eq(options.params[1].data, "a=b");
+    ck_assert_int_eq(options.params[2].type, UVA_VALUE_NULL);
     uva__options_fini(&options);
     ck_assert_int_eq(read_line(&options, missing, &error), EINVAL);
     ck_assert_ptr_nonnull(strstr(error.message, "--param needs"));

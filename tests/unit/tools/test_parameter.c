@@ -9,26 +9,26 @@
 
 START_TEST(scalars_of_json_have_its_types)
 {
-    struct uva__parameter value;
+    struct uva_value value;
 
     ck_assert_int_eq(uva__parameter_read("null", &value, NULL), 0);
-    ck_assert_int_eq(value.kind, UVA__PARAMETER_NULL);
+    ck_assert_int_eq(value.type, UVA_VALUE_NULL);
     ck_assert_int_eq(uva__parameter_read("true", &value, NULL), 0);
-    ck_assert(value.kind == UVA__PARAMETER_BOOL && value.boolean);
+    ck_assert(value.type == UVA_VALUE_BOOL && value.integer == 1);
     ck_assert_int_eq(uva__parameter_read("false", &value, NULL), 0);
-    ck_assert(value.kind == UVA__PARAMETER_BOOL && !value.boolean);
+    ck_assert(value.type == UVA_VALUE_BOOL && value.integer == 0);
     ck_assert_int_eq(uva__parameter_read("-9223372036854775808", &value, NULL),
                      0);
-    ck_assert_int_eq(value.kind, UVA__PARAMETER_INT);
+    ck_assert_int_eq(value.type, UVA_VALUE_INT);
     ck_assert(value.integer == INT64_MIN);
     ck_assert_int_eq(uva__parameter_read("0", &value, NULL), 0);
-    ck_assert(value.kind == UVA__PARAMETER_INT && value.integer == 0);
+    ck_assert(value.type == UVA_VALUE_INT && value.integer == 0);
     ck_assert_int_eq(uva__parameter_read("-0.5e+1", &value, NULL), 0);
-    ck_assert(value.kind == UVA__PARAMETER_FLOAT && value.number == -5.0);
+    ck_assert(value.type == UVA_VALUE_DOUBLE && value.number == -5.0);
     ck_assert_int_eq(uva__parameter_read("2E2", &value, NULL), 0);
-    ck_assert(value.kind == UVA__PARAMETER_FLOAT && value.number == 200.0);
+    ck_assert(value.type == UVA_VALUE_DOUBLE && value.number == 200.0);
     ck_assert_int_eq(uva__parameter_read("1e-400", &value, NULL), 0);
-    ck_assert(value.kind == UVA__PARAMETER_FLOAT && value.number == 0.0);
+    ck_assert(value.type == UVA_VALUE_DOUBLE && value.number == 0.0);
 }
 END_TEST
 
@@ -36,7 +36,7 @@ START_TEST(numbers_out_of_range_are_refused)
 {
     static const char *const NUMBERS[] = {"9223372036854775808", "1e999",
                                           "-1e999"};
-    struct uva__parameter value;
+    struct uva_value value;
     struct uva_error error;
     size_t i;
 
@@ -59,16 +59,16 @@ START_TEST(strings_in_quotes_have_escapes)
         {"\"\\ud83d\\ude80!\"", "\xf0\x9f\x9a\x80!"},
         {"\"\xc3\xa4\"", "\xc3\xa4"},
     };
-    struct uva__parameter value;
+    struct uva_value value;
     size_t i;
 
     for (i = 0; i < sizeof(STRINGS) / sizeof(*STRINGS); i++) {
         ck_assert_int_eq(uva__parameter_read(STRINGS[i][0], &value, NULL), 0);
-        ck_assert_int_eq(value.kind, UVA__PARAMETER_TEXT);
-        ck_assert_str_eq(value.text, STRINGS[i][1]);
+        ck_assert_int_eq(value.type, UVA_VALUE_TEXT);
+        ck_assert_str_eq(value.data, STRINGS[i][1]);
         ck_assert_uint_eq(value.size, strlen(STRINGS[i][1]));
         uva__parameter_fini(&value);
-        ck_assert_ptr_null(value.text);
+        ck_assert_ptr_null(value.data);
     }
 }
 END_TEST
@@ -104,13 +104,13 @@ START_TEST(what_is_no_json_is_a_text_as_it_stands)
         "\"\\ud800\\u0041\"",
         "\"\\",
     };
-    struct uva__parameter value;
+    struct uva_value value;
     size_t i;
 
     for (i = 0; i < sizeof(TEXTS) / sizeof(*TEXTS); i++) {
         ck_assert_int_eq(uva__parameter_read(TEXTS[i], &value, NULL), 0);
-        ck_assert_int_eq(value.kind, UVA__PARAMETER_TEXT);
-        ck_assert_str_eq(value.text, TEXTS[i]);
+        ck_assert_int_eq(value.type, UVA_VALUE_TEXT);
+        ck_assert_str_eq(value.data, TEXTS[i]);
         ck_assert_uint_eq(value.size, strlen(TEXTS[i]));
         uva__parameter_fini(&value);
     }
