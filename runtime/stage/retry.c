@@ -36,11 +36,12 @@ struct retry {
     int64_t next_delay_ms;
     bool device_data; /* the first stream waits for events of devices */
     struct uva__first_schema first;
-    int64_t ordinal;                /* of the next batch */
-    int64_t passed, rows;           /* passed on so far */
-    int32_t attempt;                /* number of streams that were asked for */
-    bool final;                     /* a failure now is the stream's */
-    bool waits;                     /* for the timer of the stage */
+    struct uva__label *from; /* counts: of the stream of a later attempt */
+    int64_t ordinal;         /* of the next batch */
+    int64_t passed, rows;    /* passed on so far */
+    int32_t attempt;         /* number of streams that were asked for */
+    bool final;              /* a failure now is the stream's */
+    bool waits;              /* for the timer of the stage */
     struct uva__open_object object; /* tracked during a delay */
 };
 
@@ -105,6 +106,8 @@ static void attempt_open(struct retry *r, struct uva_stream *stream)
     uva__atomic64_exchange(&stream->state, UVA__STREAM_GIVEN);
     r->stage.in.requested = 0;
     r->first.typed = true; /* the stream was built with a device type */
+    uva__label_release(r->from);
+    r->from = uva__label_acquire(stream->label);
     uva__inlet_reopen(&r->stage.inlet, stream);
     uva__stage_start(&r->stage.source);
 }
@@ -263,6 +266,9 @@ static struct uva__task *retry_take(struct uva__source *source)
     struct retry *r = retry_at(source);
     struct uva__task *task = uva__stage_take(source);
 
+    uva__meter_link(source->meter, r->ordinal,
+                    r->from != NULL ? r->from : source->label,
+                    task->info.ordinal);
     task->info.ordinal = r->ordinal++;
     r->passed++;
     r->rows += task->array.array.length;
@@ -304,6 +310,7 @@ static void retry_free(struct uva__stage *stage,
     (void)allocator;
     assert(!r->waits);
     uva_schema_release(&r->first.schema);
+    uva__label_release(r->from);
 }
 
 static int retry_check(const struct uva__stage_setup *setup,
