@@ -16,6 +16,7 @@
 
 struct blocking_peer {
     struct expectation *expectation;
+    const struct uva_runtime *runtime; /* borrows: only to be compared */
     ArrowDeviceType device_type;
     int64_t next;     /* next batch to give */
     int64_t stuck_at; /* batch it gets stuck at; -1: open; INT64_MAX: never */
@@ -115,6 +116,7 @@ static void peer_enter(struct blocking_peer *peer, const char *what)
         sim_fail("two calls of a blocking source at once (DS-16)");
     if (peer->released)
         sim_fail("a blocking source is used after its release (DS-06)");
+    hosts_count_call(peer->runtime, 1);
     if (!peer->on_loop)
         peers_dawdle();
 }
@@ -122,6 +124,7 @@ static void peer_enter(struct blocking_peer *peer, const char *what)
 static int peer_leave(struct blocking_peer *peer, int code)
 {
     peer->inside--;
+    hosts_count_call(peer->runtime, -1);
     return code;
 }
 
@@ -386,6 +389,7 @@ static struct uva_stream *blocking_make(struct uva_runtime *runtime,
     struct ArrowArrayStream cpu;
 
     peer->expectation = expectation;
+    peer->runtime = runtime;
     peer->device_type = options.device_type = device_type(expectation);
     peer->on_loop = options.on_loop;
     peer->mute = peers_chance(1, 3);

@@ -17,6 +17,7 @@
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/fake_files.h"
+#include "sim/fake_uv.h"
 #include "sim/monitor.h"
 #include "sim/peers.h"
 
@@ -26,33 +27,42 @@ static struct host {
     enum hosting how;
     struct uva_runtime_options options;
     int32_t turn_batches;        /* of one turn; 0: as programs have it */
-    struct uva_runtime *runtime; /* NULL: it could not be opened */
-    struct uva_permits *permits; /* owns; NULL: not made, or no limit */
+    struct uva_runtime *runtime; /* NULL: it could not be opened, or is gone */
+    const struct uva_runtime *joined; /* it, once it was joined */
+    struct uva_permits *permits;      /* owns; NULL: not made, or no limit */
     int32_t sources;             /* that may be open at one time; 0: no limit */
     uv_loop_t loop;              /* for BY_LOOP */
     uv_poll_t deferred_releases; /* keeps that loop alive; on `fd` */
     int fd;                      /* an eventfd */
     bool opened; /* opening has finished, perhaps with an error */
     void (*begin)(struct uva_runtime *runtime); /* if alone: runs first */
-    int fiber;         /* fiber that runs the loop; -1: not ours */
-    bool may_close;    /* if alone: everything else is over */
-    bool lets_go;      /* if alone: its streams may not keep the loop alive */
-    bool posted;       /* a turn was requested */
-    bool closing;      /* a close was requested */
-    bool joins;        /* if turned: joins it once the close has begun */
-    bool may_join;     /* the call that closes it has returned */
+    int fiber;          /* fiber that runs the loop; -1: not ours */
+    bool may_close;     /* if alone: everything else is over */
+    bool lets_go;       /* if alone: its streams may not keep the loop alive */
+    bool posted;        /* a turn was requested */
+    bool closing;       /* a close was requested */
+    bool joins;         /* joins it: if turned, once the close has begun */
+    bool joins_first;   /* the join closes it */
+    bool closes_inside; /* in a callback of its loop, which it then leaves */
+    bool may_join;     /* the call that closes it has returned, or none comes */
     bool may_revoke;   /* with a grace that ends */
-    bool closed;       /* the close callback was called */
+    bool begun;        /* the call that closes it was made */
+    bool joining;      /* the call that joins it was made */
+    bool left;         /* a host's handle does not keep its loop any more */
+    bool closed;       /* the close callback was called, or the join is over */
     bool draining;     /* a drain was accepted */
     bool has_deadline; /* the drain does not wait for ever */
     bool drained;      /* its callback was called */
     bool quiet;        /* the last call of all has come */
     int freed;         /* calls of the free_ctx of its trace */
     int inside;        /* calls that a close waits for: hosts_enter() */
+    int64_t grace_ms;  /* of the close */
+    uint64_t begun_ns; /* when that was called */
+    int calls;         /* calls of its sources that are in progress */
     bool gone;         /* the fiber has finished with it */
 } hosts[HOSTS];
 static int hosts_used;
-static bool are_varied;
+static bool are_varied, are_patient;
 static bool is_checked;         /* some runtime checks every hop */
 static bool is_check_requested; /* requested by the environment variable */
 static void (*report_closed)(void *ctx);
@@ -61,10 +71,16 @@ static void *report_closed_ctx;
 void hosts_begin(bool varied)
 {
     are_varied = varied;
+    are_patient = false;
     memset(hosts, 0, sizeof(hosts));
     hosts_used = 0;
     report_closed = NULL;
     is_checked = is_check_requested = false;
+}
+
+void hosts_be_patient(void)
+{
+    are_patient = true;
 }
 
 void hosts_on_closed(void (*fn)(void *ctx), void *ctx)
@@ -73,7 +89,36 @@ void hosts_on_closed(void (*fn)(void *ctx), void *ctx)
     report_closed_ctx = ctx;
 }
 
+static int64_t close_limit_ms(const struct host *host)
+{
+    return host->options.close_limit_ms != 0 ? host->options.close_limit_ms
+                                             : 1000;
+}
+
+/* A close gives up the calls that do not return after its limit, and no
+ * sooner. A clock that ticks may be ahead of the engine's. */
+static void host_has_closed(struct host *host)
+{
+    const uint64_t took_ms = (sim_now_ns() - host->begun_ns) / 1000000;
+
+    if (host->calls > 0 && !fake_uv_ticks() &&
+        took_ms + 1 < (uint64_t)close_limit_ms(host))
+        sim_fail("a close has waited %d ms for a call of a limit of %d ms",
+                 (int)took_ms, (int)close_limit_ms(host));
+    if (host->draining && !host->drained)
+        sim_fail("closed before it was drained");
+    host->closed = true;
+}
+
 /* ---- embedded ----------------------------------------------------------- */
+
+/* Leaves its loop to the runtime. */
+static void host_leave_loop(struct host *host)
+{
+    if (!host->left)
+        uv_close((uv_handle_t *)&host->deferred_releases, NULL);
+    host->left = true;
+}
 
 static void deferred_releases_called(uv_poll_t *deferred_releases, int status,
                                      int events)
@@ -84,7 +129,7 @@ static void deferred_releases_called(uv_poll_t *deferred_releases, int status,
     (void)status;
     (void)events;
     (void)!read(host->fd, &count, sizeof(count));
-    uv_close((uv_handle_t *)deferred_releases, NULL);
+    host_leave_loop(host);
 }
 
 static void host_run_kept(struct host *host)
@@ -203,16 +248,24 @@ static void host_await_turn(struct host *host)
     host->posted = false;
 }
 
-/* Its callback has been called when it returns. */
-static void host_join(struct host *host)
+/* Its callback, if it has one, has been called when it returns. */
+static void host_join(struct host *host, int64_t grace_ms)
 {
-    struct uva_runtime *runtime = host->runtime;
-    const int64_t grace_ms = host->may_revoke ? 0 : UVA_FOREVER;
-    const int code = uva_runtime_join(runtime, grace_ms);
+    int code;
 
-    expectation_note("a turned runtime is joined");
-    if (code != 0 || !host->closed)
-        sim_fail("join of a turned runtime: %s", uva_error_name(code));
+    host->joining = true;
+    if (!host->begun)
+        host->begun_ns = sim_now_ns();
+    host->begun = true;
+    code = uva_runtime_join(host->runtime, grace_ms);
+    expectation_note("a runtime is joined");
+    if (code != 0)
+        sim_fail("join: %s", uva_error_name(code));
+    if (host->joins_first)
+        host_has_closed(host);
+    if (!host->closed)
+        sim_fail("joined before the callback of the close");
+    host->joined = host->runtime;
     host->runtime = NULL;
 }
 
@@ -229,10 +282,13 @@ static void turn_host(void *arg)
     host->opened = true;
     while (host->runtime != NULL) {
         host->fiber = -1;
-        host_await_turn(host);
+        if (!host->joins || !host->may_join)
+            host_await_turn(host);
         host->fiber = sim_self();
         if (host->joins && host->may_join)
-            host_join(host);
+            host_join(host, host->joins_first  ? host->grace_ms
+                            : host->may_revoke ? 0
+                                               : UVA_FOREVER);
         else if (!uva_runtime_turn(host->runtime))
             host->runtime = NULL;
     }
@@ -285,11 +341,17 @@ static void on_trace(void *ctx, const struct uva_trace_event *event)
         sim_fail("a trace event after the last call of all");
 }
 
+/* A join that closes calls nothing when the runtime has closed. */
+static bool host_may_be_closed(const struct host *host)
+{
+    return host->closed || (host->joins_first && host->joining);
+}
+
 static void on_trace_freed(void *ctx)
 {
     struct host *host = ctx;
 
-    if (!host->closed || host->quiet || ++host->freed > 1)
+    if (!host_may_be_closed(host) || host->quiet || ++host->freed > 1)
         sim_fail("the trace is freed at a wrong time");
 }
 
@@ -298,11 +360,26 @@ static void host_is_quiet(void *ctx)
     struct host *host = ctx;
 
     expectation_note("a runtime is quiet");
-    if (!host->closed)
+    if (!host_may_be_closed(host))
         sim_fail("quiet before the close");
     if (host->quiet || host->freed != 1)
         sim_fail("quiet twice, or before the trace is freed");
     host->quiet = true;
+}
+
+/* By which call it ends, and how long that may take. */
+static void host_draw_end(struct host *host)
+{
+    static const int64_t limits[] = {0, 0, 20000, 1, 40};
+
+    host->options.close_limit_ms = limits[sim_choose(are_patient ? 3 : 5)];
+    host->joins_first =
+        (host->joins || host->how == BY_THREAD) && peers_chance(1, 2);
+    host->closes_inside = host->how == BY_LOOP && peers_chance(1, 3);
+    expectation_note("a close that waits for %lld ms%s%s",
+                     (long long)close_limit_ms(host),
+                     host->joins_first ? ", by a join" : "",
+                     host->closes_inside ? ", inside a callback" : "");
 }
 
 static void host_draw(struct host *host, struct uva_workers *workers)
@@ -330,6 +407,8 @@ static void host_draw(struct host *host, struct uva_workers *workers)
     if (are_varied && peers_chance(1, 8))
         host_check(host);
     host->joins = host->how >= BY_TURNS && are_varied && peers_chance(1, 3);
+    if (are_varied)
+        host_draw_end(host);
 }
 
 static bool host_is_open(void *arg)
@@ -344,6 +423,7 @@ struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
 
     host_draw(host, workers);
     host->how = BY_LOOP;
+    host->joins_first = false;
     host->begin = begin;
     host->lets_go = peers_chance(1, 4);
     expectation_note("a runtime alone on a loop");
@@ -432,19 +512,18 @@ static void host_closed(void *ctx)
     expectation_note("a runtime is closed");
     if (host->closed)
         sim_fail("closed twice");
-    if (host->draining && !host->drained)
-        sim_fail("closed before it was drained");
     if (report_closed != NULL)
         report_closed(report_closed_ctx);
-    host->closed = true;
-    if (host->how == BY_LOOP && host->begin == NULL)
+    host_has_closed(host);
+    if (host->how == BY_LOOP && host->begin == NULL && !host->left)
         (void)!write(host->fd, &one, sizeof(one));
 }
 
 static struct host *host_of(const struct uva_runtime *runtime)
 {
     for (int i = 0; i < hosts_used; i++)
-        if (hosts[i].runtime == runtime)
+        if (runtime != NULL &&
+            (hosts[i].runtime == runtime || hosts[i].joined == runtime))
             return &hosts[i];
     return NULL;
 }
@@ -486,10 +565,51 @@ static bool host_is_left(void *arg)
     return ((const struct host *)arg)->inside == 0;
 }
 
-static void host_close(struct host *host, int64_t grace_ms)
+static void host_close_now(struct host *host)
 {
     int code;
 
+    host->begun = true;
+    host->begun_ns = sim_now_ns();
+    code = uva_runtime_close(host->runtime, host->grace_ms, host_closed, host);
+    host->may_join = true;
+    if (code != 0)
+        sim_fail("close: %s", uva_error_name(code));
+}
+
+/* Without a handle of the host's, the close alone keeps its loop alive. */
+static void host_close_inside(void *ctx)
+{
+    struct host *host = ctx;
+
+    host_close_now(host);
+    if (host->begin == NULL)
+        host_leave_loop(host);
+}
+
+/* The loop joins after the turn of this call. */
+static void host_note(void *ctx)
+{
+    struct host *host = ctx;
+
+    host->may_join = true;
+}
+
+/* A fiber of its own, as a join may last until all else is over. */
+static void joiner(void *arg)
+{
+    struct host *host = arg;
+
+    host_join(host, host->grace_ms);
+}
+
+static bool host_calls(struct host *host, uva_call_fn *fn)
+{
+    return uva_runtime_post(host->runtime, fn, host) == 0;
+}
+
+static void host_close(struct host *host, int64_t grace_ms)
+{
     if (host->runtime == NULL || host->closing)
         return;
     host->closing = true;
@@ -497,10 +617,14 @@ static void host_close(struct host *host, int64_t grace_ms)
     uva_permits_release(host->permits);
     host->permits = NULL;
     host->may_revoke = grace_ms != UVA_FOREVER;
-    code = uva_runtime_close(host->runtime, grace_ms, host_closed, host);
-    host->may_join = true;
-    if (code != 0)
-        sim_fail("close: %s", uva_error_name(code));
+    host->grace_ms = grace_ms;
+    host->joins_first = host->joins_first &&
+                        (host->how == BY_THREAD || host_calls(host, host_note));
+    if (host->joins_first && host->how == BY_THREAD)
+        peers_spawn("joiner", joiner, host);
+    else if (!host->joins_first &&
+             (!host->closes_inside || !host_calls(host, host_close_inside)))
+        host_close_now(host);
 }
 
 bool hosts_on_loop(void)
@@ -515,12 +639,20 @@ void hosts_force_close(void)
 {
     for (int i = 0; i < hosts_used; i++) {
         hosts[i].may_revoke = true;
-        if (hosts[i].closing && !hosts[i].closed &&
+        if (hosts[i].begun && !hosts[i].closed &&
             uva_runtime_close(hosts[i].runtime, 0, NULL, NULL) != EALREADY)
             sim_fail("a second close was a first one");
         else
             host_close(&hosts[i], 0);
     }
+}
+
+void hosts_count_call(const struct uva_runtime *runtime, int change)
+{
+    struct host *host = host_of(runtime);
+
+    if (host != NULL)
+        host->calls += change;
 }
 
 bool hosts_may_revoke(const struct uva_runtime *runtime)
@@ -552,22 +684,29 @@ static bool host_is_gone(void *arg)
     return ((const struct host *)arg)->gone;
 }
 
+static bool host_is_joined(void *arg)
+{
+    return ((const struct host *)arg)->runtime == NULL;
+}
+
+static void host_end(struct host *host)
+{
+    if (host->how != BY_THREAD)
+        sim_wait(host_is_gone, host);
+    else if (host->joins_first)
+        sim_wait(host_is_joined, host);
+    else if (host->runtime != NULL)
+        host_join(host, UVA_FOREVER);
+}
+
 void hosts_end(bool patient)
 {
-    int code;
-
     for (int i = 0; i < hosts_used; i++) {
         hosts[i].may_close = true;
         if (hosts[i].begin == NULL)
             host_close(&hosts[i],
                        patient && sim_choose(2) != 0 ? UVA_FOREVER : 0);
-        if (hosts[i].how != BY_THREAD) {
-            sim_wait(host_is_gone, &hosts[i]);
-        } else if (hosts[i].runtime != NULL) {
-            code = uva_runtime_join(hosts[i].runtime, UVA_FOREVER);
-            if (code != 0 || !hosts[i].closed)
-                sim_fail("join: %s", uva_error_name(code));
-        }
+        host_end(&hosts[i]);
     }
 }
 

@@ -14,6 +14,11 @@ enum { HOSTS = 3 };
  * many sources are open. */
 void hosts_begin(bool varied);
 
+/* No close is shorter than usual: for peers that break rules, and can do so no
+ * more after it; for calls that are slow, and are not to be given up; and for
+ * jobs without a thread, which get one after 10 ms. */
+void hosts_be_patient(void);
+
 /* Sets a function to call on the loop's fiber when a runtime has closed. */
 void hosts_on_closed(void (*fn)(void *ctx), void *ctx);
 
@@ -55,6 +60,10 @@ void hosts_leave(const struct uva_runtime *runtime);
 /* Gives the permits for the sources of the runtime, between these two calls;
  * NULL: there is no limit, no memory, or a close has begun. */
 struct uva_permits *hosts_permits(const struct uva_runtime *runtime);
+
+/* Counts a call of one of the runtime's sources that begins (1) or has returned
+ * (-1): a close waits for it as long as its limit. */
+void hosts_count_call(const struct uva_runtime *runtime, int change);
 
 /* Begins to drain a runtime, unless it is closing; may be called again. */
 void hosts_drain(struct uva_runtime *runtime, int64_t deadline_ms);

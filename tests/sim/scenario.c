@@ -55,6 +55,12 @@ static struct scenario {
 
 /* ---- drawing ------------------------------------------------------------ */
 
+static void draw_patience(bool threads_fail)
+{
+    if (scenario.hostile || scenario.slow || threads_fail)
+        hosts_be_patient();
+}
+
 static void draw_mishaps(void)
 {
     int64_t fail_at = 0;
@@ -82,6 +88,7 @@ static void draw_mishaps(void)
     fake_threads_begin(fail_at);
     scenario.hostile = fail_at == 0 && peers_chance(1, 10) && !scarce;
     monitor_begin(scenario.hostile);
+    draw_patience(fail_at != 0);
     hostile_producers_begin();
     hostile_handlers_begin();
     if (fail_at != 0)
@@ -299,6 +306,18 @@ static void looker(void *arg)
     scenario.meddlers--;
 }
 
+/* Pauses streams of a chain whose consumers request by themselves, for good:
+ * that has no effect. */
+static void pauser(void *arg)
+{
+    struct chain *chain = arg;
+
+    meddle_soon();
+    for (int i = 0; i < chain->used - 1; i++)
+        uva_stream_pause(chain->streams[i]);
+    scenario.meddlers--;
+}
+
 static void meddlers_spawn(void)
 {
     struct chain *chain;
@@ -308,6 +327,10 @@ static void meddlers_spawn(void)
         if (chain->used > 0 && peers_chance(1, 4)) {
             scenario.meddlers++;
             peers_spawn("looker", looker, chain);
+        }
+        if (chain->used > 1 && peers_chance(1, 4)) {
+            scenario.meddlers++;
+            peers_spawn("pauser", pauser, chain);
         }
         if (chain->expectation.over || !(chain->expectation.meddled))
             continue;

@@ -14,7 +14,8 @@
 
 struct task_peer {
     struct expectation *expectation;
-    int64_t next;     /* next item to find */
+    const struct uva_runtime *runtime; /* borrows: only to be compared */
+    int64_t next;                      /* next item to find */
     int64_t stuck_at; /* as in a blocking source; -1: in schema */
     int64_t bad;      /* the item that fails to extract; or -1 */
     bool deaf;        /* interrupts have no effect */
@@ -42,6 +43,7 @@ static bool peer_enter(struct task_peer *peer, const char *what, int64_t at)
     expectation_note("tasks: %s, item %lld", what, (long long)peer->next);
     if (peer->inside++ != 0)
         sim_fail("two calls of a task source at once");
+    hosts_count_call(peer->runtime, 1);
     peers_dawdle();
     if (peer->stuck_at != at)
         return true;
@@ -52,6 +54,7 @@ static bool peer_enter(struct task_peer *peer, const char *what, int64_t at)
 static int peer_leave(struct task_peer *peer, int code)
 {
     peer->inside--;
+    hosts_count_call(peer->runtime, -1);
     return code;
 }
 
@@ -174,6 +177,7 @@ struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
     struct uva_stream *stream;
     bool inside;
 
+    peer->runtime = runtime;
     peer_draw(peer, expectation);
     expectation_note("chain %d: a task source, window %d", expectation->number,
                      source.window.batches);
