@@ -213,6 +213,27 @@ void *sim_aligned_alloc(size_t align, size_t size)
     return plain_new(size, align);
 }
 
+char *sim_strdup(const char *text)
+{
+    char *copy = plain_new(strlen(text) + 1, 64);
+
+    return copy != NULL ? strcpy(copy, text) : NULL;
+}
+
+/* Moves each block: whoever keeps the old address is found. */
+void *sim_realloc(void *block, size_t size)
+{
+    void *copy = plain_new(size, 64);
+    size_t old;
+
+    if (copy == NULL || block == NULL)
+        return copy;
+    old = ((const struct arena_head *)block - 1)->size;
+    memcpy(copy, block, old < size ? old : size);
+    arena_free(block);
+    return copy;
+}
+
 void sim_free(void *block)
 {
     arena_free(block);

@@ -33,6 +33,8 @@ void arena_free_ctx(void *ctx);
 /* Replacements of malloc() and the like in the library's sources. */
 void *sim_malloc(size_t size);
 void *sim_calloc(size_t count, size_t size);
+char *sim_strdup(const char *text);
+void *sim_realloc(void *block, size_t size);
 void *sim_aligned_alloc(size_t align, size_t size);
 void sim_free(void *block);
 

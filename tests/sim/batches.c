@@ -3,9 +3,11 @@
  * wherever it touches them. The texts of a batch follow from its ordinal. */
 #include "sim/batches.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/arena.h"
@@ -31,11 +33,14 @@ struct label {
     struct ArrowSchema *children[COLUMNS];
 };
 
-static const char *format_of(int column)
+static struct batches_types own_types(void)
 {
-    if (column == 0)
-        return "l";
-    return is_large ? "Z" : "u";
+    return (struct batches_types){"l", is_large ? "U" : "u", false};
+}
+
+struct batches_types batches_other_types(void)
+{
+    return (struct batches_types){"l", is_large ? "u" : "U", true};
 }
 
 static void label_release_child(struct ArrowSchema *schema)
@@ -54,16 +59,20 @@ static void label_release(struct ArrowSchema *schema)
     arena_free(label);
 }
 
-void batches_schema(struct ArrowSchema *out)
+void batches_typed_schema(const struct batches_types *types,
+                          struct ArrowSchema *out)
 {
-    static const char *const names[COLUMNS] = {"n", "t"};
+    const char *const names[COLUMNS] = {"n", "t"};
+    const char *const formats[COLUMNS] = {types->number, types->text};
     struct label *label = arena_new(sizeof(*label), "a schema");
 
     for (int i = 0; i < COLUMNS; i++) {
+        const int column = types->turned ? COLUMNS - 1 - i : i;
+
         label->children[i] = &label->columns[i];
         label->columns[i] =
-            (struct ArrowSchema){.format = format_of(i),
-                                 .name = names[i],
+            (struct ArrowSchema){.format = formats[column],
+                                 .name = names[column],
                                  .release = label_release_child};
     }
     *out = (struct ArrowSchema){.format = "+s",
@@ -74,20 +83,30 @@ void batches_schema(struct ArrowSchema *out)
                                 .private_data = label};
 }
 
+void batches_schema(struct ArrowSchema *out)
+{
+    const struct batches_types types = own_types();
+
+    batches_typed_schema(&types, out);
+}
+
 void batches_check_schema(const struct ArrowSchema *schema)
 {
+    const struct batches_types types = own_types();
+
     if (schema == NULL || schema->release == NULL ||
         strcmp(schema->format, "+s") != 0 || schema->n_children != COLUMNS)
         sim_fail("a schema is not what it was");
-    for (int i = 0; i < COLUMNS; i++)
-        if (strcmp(schema->children[i]->format, format_of(i)) != 0)
-            sim_fail("a column is not what it was");
+    if (strcmp(schema->children[0]->format, types.number) != 0 ||
+        strcmp(schema->children[1]->format, types.text) != 0)
+        sim_fail("a column is not what it was");
 }
 
 /* ---- batches ------------------------------------------------------------ */
 
 struct batch_block {
     struct ArrowArray columns[COLUMNS]; /* first */
+    int owners; /* the batch, and each column: it may be moved out */
     struct ArrowArray *children[COLUMNS];
     const void *struct_buffers[1];
     const void *number_buffers[2];
@@ -113,9 +132,21 @@ static char text_letter(int64_t ordinal, int row)
     return (char)('a' + (ordinal + row) % 26);
 }
 
+static void block_leave(struct batch_block *batch_block)
+{
+    if (--batch_block->owners > 0)
+        return;
+    if (batch_block->release_event != NULL)
+        batch_block->release_event(batch_block->event);
+    arena_free(batch_block);
+}
+
 static void batches_release_child(struct ArrowArray *array)
 {
+    struct batch_block *batch_block = array->private_data;
+
     array->release = NULL;
+    block_leave(batch_block);
 }
 
 static void batches_release(struct ArrowArray *array)
@@ -126,13 +157,12 @@ static void batches_release(struct ArrowArray *array)
         if (batch_block->columns[i].release != NULL)
             batch_block->columns[i].release(&batch_block->columns[i]);
     array->release = NULL;
-    if (batch_block->release_event != NULL)
-        batch_block->release_event(batch_block->event);
-    arena_free(batch_block);
+    block_leave(batch_block);
 }
 
-/* Makes a block with the texts of `ordinal`. */
-static struct batch_block *block_new(int64_t ordinal)
+/* Makes a block with the texts of `ordinal`, with offsets of 64 bits if they
+ * are `large`. */
+static struct batch_block *block_new(int64_t ordinal, bool large)
 {
     struct batch_block *b;
     int64_t size = 0;
@@ -146,7 +176,7 @@ static struct batch_block *block_new(int64_t ordinal)
 
         memset(b->text + size, text_letter(ordinal, row), (size_t)more);
         size += more;
-        if (is_large)
+        if (large)
             b->ends.wide[row + 1] = size;
         else
             b->ends.narrow[row + 1] = (int32_t)size;
@@ -157,17 +187,20 @@ static struct batch_block *block_new(int64_t ordinal)
 static void column_make(struct batch_block *b, int column, const void **buffers,
                         int64_t n_buffers)
 {
-    b->children[column] = &b->columns[column];
     b->columns[column] = (struct ArrowArray){.length = ROWS,
                                              .n_buffers = n_buffers,
                                              .buffers = buffers,
-                                             .release = batches_release_child};
+                                             .release = batches_release_child,
+                                             .private_data = b};
+    b->owners++;
 }
 
-void batches_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
+static void batch_make(int64_t ordinal, int64_t hops, bool large, bool turned,
+                       struct ArrowArray *out)
 {
-    struct batch_block *b = block_new(ordinal);
+    struct batch_block *b = block_new(ordinal, large);
 
+    b->owners = 1;
     b->values[0] = ordinal;
     b->values[1] = hops;
     b->values[2] = BATCH_MARK;
@@ -176,6 +209,8 @@ void batches_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
     b->text_buffers[2] = b->text;
     column_make(b, 0, b->number_buffers, 2);
     column_make(b, 1, b->text_buffers, 3);
+    b->children[turned] = &b->columns[0];
+    b->children[!turned] = &b->columns[1];
     *out = (struct ArrowArray){.length = ROWS,
                                .n_buffers = 1,
                                .n_children = COLUMNS,
@@ -183,6 +218,16 @@ void batches_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
                                .children = b->children,
                                .release = batches_release,
                                .private_data = b};
+}
+
+void batches_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
+{
+    batch_make(ordinal, hops, is_large, false, out);
+}
+
+void batches_other_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
+{
+    batch_make(ordinal, hops, !is_large, true, out);
 }
 
 void batches_device_batch(int64_t ordinal, int64_t hops,
@@ -255,6 +300,30 @@ static const int64_t *batches_values(const struct ArrowArray *batch)
 void batches_check_text(const struct ArrowArray *batch)
 {
     text_check(batch->children[1], batches_values(batch)[0]);
+}
+
+bool batches_are_numbers(const int64_t *numbers)
+{
+    return numbers[2] == BATCH_MARK;
+}
+
+void batches_print(int64_t ordinal, int64_t hops, bool json, char *out)
+{
+    const int64_t numbers[ROWS] = {ordinal, hops, BATCH_MARK};
+    char text[LONGEST + 1];
+
+    for (int row = 0; row < ROWS; row++) {
+        const size_t size = (size_t)text_size(ordinal, row);
+
+        memset(text, text_letter(ordinal, row), size);
+        text[size] = '\0';
+        if (json)
+            out += sprintf(out, "{\"n\":%" PRId64 ",\"t\":\"%s\"}\n",
+                           numbers[row], text);
+        else
+            out += sprintf(out, "%" PRId64 ",%s\n", numbers[row],
+                           size > 0 ? text : "\"\"");
+    }
 }
 
 int64_t batches_ordinal(const struct ArrowArray *batch)

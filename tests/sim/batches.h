@@ -19,6 +19,20 @@ void batches_begin(bool large);
  * so that batches differ in size. */
 void batches_schema(struct ArrowSchema *out);
 
+/* The formats and the order of the columns. */
+struct batches_types {
+    const char *number, *text;
+    bool turned; /* the texts come first */
+};
+
+/* Gives a schema to cast batches to, whose columns have the same names. */
+void batches_typed_schema(const struct batches_types *types,
+                          struct ArrowSchema *out);
+
+/* Gives the types of batches that a cast is needed for; and such a batch. */
+struct batches_types batches_other_types(void);
+void batches_other_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out);
+
 /* Gives batch number `ordinal`, as after `hops` maps. */
 void batches_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out);
 void batches_device_batch(int64_t ordinal, int64_t hops,
@@ -35,6 +49,12 @@ void *batches_event(const struct ArrowArray *batch);
 /* Read a batch. Any other batch ends the schedule. */
 int64_t batches_ordinal(const struct ArrowArray *batch);
 int64_t batches_hops(const struct ArrowArray *batch);
+
+/* Whether these are the numbers of a batch: ordinal, maps passed, mark. */
+bool batches_are_numbers(const int64_t *numbers);
+
+/* Writes the rows of a batch as lines, of JSON or of CSV, with a NUL. */
+void batches_print(int64_t ordinal, int64_t hops, bool json, char *out);
 
 /* Ends the schedule unless the batch has the texts of its ordinal. */
 void batches_check_text(const struct ArrowArray *batch);

@@ -10,6 +10,7 @@
 #include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
+#include "sim/parts_stage.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 
@@ -21,6 +22,8 @@ struct callback_peer {
     bool cancels, drops; /* its act there instead */
     bool pauses;         /* pauses now and then, by EAGAIN or by a call */
     bool stubborn;       /* must be resumed after a pause */
+    bool early;          /* pauses before the start */
+    bool fickle;         /* another fiber pauses it, and resumes it */
     int64_t hold_at;     /* the batch after which it pauses while the next one
                             is requested; INT64_MAX: it does not */
     int loop;            /* the fiber of the first callback, or -1 */
@@ -78,6 +81,7 @@ static bool peer_is_pressed(void *arg)
 
 static void peer_resume_now(struct callback_peer *peer)
 {
+    expectation_note("consumer: is resumed");
     peer->off = false;
     peer->resumes++;
     peer->resuming++;
@@ -136,13 +140,31 @@ static void peer_hold_soon(struct callback_peer *peer)
         peer->resumers--;
 }
 
-/* Pauses in on_batch, by a call or by the code that it returns. If no resume
- * comes in between, no batch may follow. */
-static int peer_pause(struct callback_peer *peer)
+/* Pauses it from outside, sometimes when it is paused, or has ended. Each pause
+ * is followed by a resume. */
+static void peer_waver(void *arg)
+{
+    struct callback_peer *peer = arg;
+
+    for (uint64_t n = 1 + sim_choose(3); n > 0 && peer->stream != NULL; n--) {
+        peers_dawdle();
+        expectation_note("consumer: is paused");
+        uva_stream_pause(peer->stream);
+        peers_dawdle();
+        peer_resume_now(peer);
+    }
+    peer->resumers--;
+    peer_free(peer);
+}
+
+/* Pauses in a callback: by a call, or by the code that on_batch returns. If no
+ * resume comes in between, no batch may follow. */
+static int peer_pause(struct callback_peer *peer, bool calls)
 {
     const int resumes = peer->resumes;
-    const bool calls = peers_chance(1, 3), calm = peer->resuming == 0;
+    const bool calm = peer->resuming == 0;
 
+    expectation_note("consumer: pauses by %s", calls ? "a call" : "EAGAIN");
     if (calls)
         uva_stream_pause(peer->stream);
     if (peers_chance(1, 3))
@@ -167,6 +189,8 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
         peer_hold_soon(peer);
     if (peer->stop_at < 0 && peer->stop != 0)
         return peer_leave(peer, peer->stop);
+    if (peer->pauses && peers_chance(1, 4))
+        (void)peer_pause(peer, true);
     return peer_leave(peer, 0);
 }
 
@@ -210,6 +234,10 @@ static void batch_take(const struct callback_peer *peer,
 {
     struct ArrowDeviceArray mine;
 
+    if (peer->expectation->encoded && peers_chance(1, 2)) {
+        parts_take(&batch->data);
+        return;
+    }
     if (device_take(peer->expectation, &batch->data) || peers_chance(1, 2))
         return; /* the library releases it */
     uva_array_move(&batch->data, &mine);
@@ -232,7 +260,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     if (++peer->batches == peer->hold_at)
         peer_hold_soon(peer);
     if (peer->pauses && !stops && peers_chance(1, 4))
-        return peer_leave(peer, peer_pause(peer));
+        return peer_leave(peer, peer_pause(peer, peers_chance(1, 3)));
     if (stops)
         code = peer_stop(peer);
     peer_leave(peer, 0);
@@ -267,6 +295,8 @@ static void peer_draw(struct callback_peer *peer)
     if (!peer->pauses && peers_chance(1, 6))
         peer->hold_at = (int64_t)sim_choose((uint64_t)expectation->total + 1);
     peer->stubborn = peer->pauses && peers_chance(1, 8);
+    peer->early = peer->pauses && peers_chance(1, 6);
+    peer->fickle = peer->pauses && !peer->stubborn && peers_chance(1, 6);
     expectation->stalls = expectation->stalls || peer->stubborn;
     if (!peers_chance(1, 4))
         return;
@@ -294,12 +324,33 @@ static void peer_draw(struct callback_peer *peer)
                                      : "code");
 }
 
+/* The fibers count before the start, as the peer may be over after it. */
+static void peer_begin_pauses(struct callback_peer *peer)
+{
+    peer->resumers += peer->early + peer->fickle;
+    if (!peer->early)
+        return;
+    expectation_note("consumer: pauses before the start");
+    uva_stream_pause(peer->stream);
+    peer->off = true;
+}
+
+static void peer_go_on_pausing(struct callback_peer *peer, bool early,
+                               bool fickle)
+{
+    if (early)
+        peers_spawn("resumer", peer_resume, peer);
+    if (fickle)
+        peers_spawn("fickle fiber", peer_waver, peer);
+}
+
 int callback_peer_start(struct uva_stream *stream,
                         struct expectation *expectation)
 {
     struct callback_peer *peer = arena_new(sizeof(*peer), "a consumer");
     struct uva_consumer consumer = {
         .on_batch = on_batch, .on_done = on_done, .ctx = peer};
+    bool early, fickle;
     int code;
 
     peer->stream = uva_stream_acquire(stream);
@@ -309,11 +360,15 @@ int callback_peer_start(struct uva_stream *stream,
         consumer.on_schema = on_schema;
     expectation->drop_ctx = peer;
     expectation->drop = peer_drop_posted;
+    peer_begin_pauses(peer);
+    early = peer->early, fickle = peer->fickle;
     code = uva_stream_for_each(stream, &consumer, NULL);
     if (code == 0) {
         uva_stream_release(stream);
+        peer_go_on_pausing(peer, early, fickle);
         return 0;
     }
+    peer->resumers = 0;
     peer->done = true;
     peer_free(peer);
     return code;

@@ -11,12 +11,14 @@
 #include "sim/arena.h"
 #include "sim/async_stage.h"
 #include "sim/batches.h"
+#include "sim/cast_stage.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/hostile.h"
 #include "sim/hosts.h"
 #include "sim/limited_peer.h"
 #include "sim/monitor.h"
+#include "sim/parts_stage.h"
 #include "sim/peers.h"
 #include "stage/limit.h"
 #include "uvarrow/arrow.h"
@@ -169,6 +171,7 @@ static void add_transform(struct uva_stream *stream,
         expectation->excuses |= EXCUSE_MAP;
     }
     expectation->hops++;
+    expectation->keepers++;
     expectation_note("chain %d: a transform%s, bad at %lld, window %d",
                      expectation->number,
                      options.on_loop ? ", on the loop" : "",
@@ -380,6 +383,7 @@ struct branch {
     struct uva_stream *stream; /* holds a reference, until it is released */
     int64_t stop_at;           /* the call of on_batch that wants no more */
     int64_t batches;           /* calls of on_batch */
+    bool takes_parts;          /* its batches carry parts */
 };
 
 static int branch_on_batch(void *ctx, struct uva_batch *batch)
@@ -387,7 +391,10 @@ static int branch_on_batch(void *ctx, struct uva_batch *batch)
     struct branch *branch = ctx;
 
     peers_dawdle();
-    (void)batches_ordinal(&batch->data.array);
+    if (branch->takes_parts)
+        parts_take(&batch->data);
+    else
+        (void)batches_ordinal(&batch->data.array);
     return branch->batches++ == branch->stop_at ? ECANCELED : 0;
 }
 
@@ -443,6 +450,7 @@ static void add_tee(struct uva_stream *stream, struct expectation *expectation)
     struct branch *branch = arena_new(sizeof(*branch), "a branch");
 
     expectation->teed = true;
+    branch->takes_parts = expectation->encoded;
     branch->stop_at = (int64_t)sim_choose((uint64_t)expectation->total + 2);
     branch->stream = uva_stream_tee(stream, &options);
     expectation_note("chain %d: a tee, slow %d, window %d, stops at %lld",
@@ -465,12 +473,13 @@ static void add_own_stage(struct uva_runtime *runtime,
                           struct uva_stream *stream,
                           struct expectation *expectation)
 {
-    switch (sim_choose(10)) {
+    switch (sim_choose(12)) {
     case 0:
         add_transform(stream, expectation);
         break;
     case 1:
-        if (!expectation->device) /* empty streams are of the CPU */
+        /* empty streams are of the CPU */
+        if (!expectation->device && !expectation->on_device)
             add_merge(runtime, stream, expectation);
         break;
     case 2:
@@ -490,8 +499,15 @@ static void add_own_stage(struct uva_runtime *runtime,
         break;
     case 7:
         /* only data of the CPU is joined; each row is a separate task */
-        if (!expectation->on_device && expectation->total <= 8)
+        if (!expectation->on_device &&
+            expectation->total + expectation->added <= 8)
             add_split_and_join(stream, expectation);
+        break;
+    case 8:
+        cast_add_stage(stream, expectation);
+        break;
+    case 9:
+        cast_add_others(runtime, stream, expectation);
         break;
     default:
         add_map(stream, expectation);
@@ -795,6 +811,17 @@ static int chain_length(void)
     return peers_chance(1, 2) ? 1 : 1 + (int)sim_choose(CHAIN_STREAMS);
 }
 
+/* The parts of an output, sometimes for two consumers. */
+static void chain_encode(struct uva_stream *stream,
+                         struct expectation *expectation)
+{
+    if (expectation->hostile || !peers_chance(1, 8))
+        return;
+    parts_add_stage(stream, expectation);
+    if (expectation->encoded && peers_chance(1, 3))
+        add_tee(stream, expectation);
+}
+
 /* A link that is cancelled may never start its stream, and the streams before
  * that one; a chain may be left unstarted, too. A branch of a tee in it would
  * then hold up the other one, and a place of its runtime's, until the last
@@ -839,6 +866,7 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
         chain_group(chain);
     if (expectation->on_device)
         device_add_ready(stream, expectation);
+    chain_encode(stream, expectation);
     if (peers_chance(1, 30)) {
         expectation_note("chain %d is never started", expectation->number);
         expectation->over = true;

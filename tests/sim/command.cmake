@@ -34,6 +34,13 @@ list(FILTER sim_runtime EXCLUDE REGEX "/runtime/(adbc|io)/")
 file(GLOB sim_adbc CONFIGURE_DEPENDS "${runtime_dir}/adbc/*.c")
 list(FILTER sim_adbc EXCLUDE REGEX "/(find|interrupt|known|library|manifest)\\.c$")
 
+# The encoder, without its codecs.
+file(GLOB sim_io CONFIGURE_DEPENDS "${runtime_dir}/io/encode*.c"
+    "${runtime_dir}/io/ipc_*.c" "${runtime_dir}/io/flatbuffer_writer.c"
+    "${runtime_dir}/io/text*.c" "${runtime_dir}/io/part.c")
+list(FILTER sim_io EXCLUDE REGEX
+    "/ipc_(check|decoder|framer|read_.*|source|turn)\\.c$")
+
 # sim_layer(NAME OPTIMISATION SOURCE...): sources of the library for this
 # environment. Objects that outlive runtimes use malloc(); here that is the arena
 # (arena.h).
@@ -42,10 +49,10 @@ function(sim_layer name optimisation)
     target_link_libraries(${name} PUBLIC sim_flags)
     target_include_directories(${name} SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
     target_compile_options(${name} PRIVATE ${optimisation} -UNDEBUG)
-    foreach(function IN ITEMS malloc calloc aligned_alloc free)
+    foreach(function IN ITEMS malloc calloc aligned_alloc realloc strdup free)
         target_compile_definitions(${name} PRIVATE ${function}=sim_${function})
     endforeach()
-    if(name MATCHES adbc) # with the replacement of <stdatomic.h>
+    if(name MATCHES "adbc|io") # with the replacement of <stdatomic.h>
         target_include_directories(${name} BEFORE PRIVATE
             "${CMAKE_CURRENT_SOURCE_DIR}/std")
     else()
@@ -58,13 +65,15 @@ endfunction()
 
 sim_layer(sim_runtime ${sim_optimized} ${sim_runtime})
 sim_layer(sim_adbc ${sim_optimized} ${sim_adbc})
+sim_layer(sim_io ${sim_optimized} ${sim_io})
 
 # The simulated environment of the library, and the peers.
 add_library(sim_world STATIC adbc_peer.c fake_server.c hosts.c expectation.c batches.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     squatter_peer.c limited_peer.c callback_peer.c task_peer.c pusher_peer.c
     producer_peer.c taking_peer.c reader_peer.c handler_peer.c monitor.c device_peer.c
-    device_stages.c gpu_peer.c vulkan_peer.c async_stage.c
+    device_stages.c gpu_peer.c vulkan_peer.c async_stage.c cast_stage.c
+    parts_stage.c
     hostile_producer_peer.c hostile_handler_peer.c
     ../support/reference_producer.c ../support/reference_consumer.c
     ../support/reference_data.c ../support/reference_shape.c
@@ -80,7 +89,7 @@ target_compile_options(sim_world PRIVATE -UNDEBUG)
 # sim_program(NAME SOURCE...): a program in this environment
 function(sim_program name)
     add_executable(${name} ${ARGN})
-    target_link_libraries(${name} PRIVATE sim_runtime sim_adbc sim_world)
+    target_link_libraries(${name} PRIVATE sim_runtime sim_adbc sim_io sim_world m)
     target_compile_options(${name} PRIVATE -UNDEBUG)
 endfunction()
 
@@ -92,12 +101,13 @@ sim_program(uvarrow-sim ${sim_command})
 if(UVA_COVERAGE)
     sim_layer(sim_runtime_counted -O0 ${sim_runtime})
     sim_layer(sim_adbc_counted -O0 ${sim_adbc})
-    foreach(layer IN ITEMS sim_runtime_counted sim_adbc_counted)
+    sim_layer(sim_io_counted -O0 ${sim_io})
+    foreach(layer IN ITEMS sim_runtime_counted sim_adbc_counted sim_io_counted)
         target_compile_options(${layer} PRIVATE --coverage)
     endforeach()
     add_executable(uvarrow-sim-counted ${sim_command})
     target_link_libraries(uvarrow-sim-counted PRIVATE sim_runtime_counted
-        sim_adbc_counted sim_world)
+        sim_adbc_counted sim_io_counted sim_world m)
     target_compile_options(uvarrow-sim-counted PRIVATE -UNDEBUG)
     target_link_options(uvarrow-sim-counted PRIVATE --coverage)
 endif()

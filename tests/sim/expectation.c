@@ -15,6 +15,8 @@
 #include "sim/engine.h"
 #include "sim/fake_threads.h"
 #include "sim/fake_uv.h"
+#include "sim/parts_stage.h"
+#include "uvarrow/io.h"
 
 static bool is_aloud;
 
@@ -42,9 +44,10 @@ void expectation_note(const char *format, ...)
 void expectation_see_schema(const struct expectation *expectation,
                             const struct ArrowSchema *schema)
 {
-    if (expectation->foreign)
-        return;
-    batches_check_schema(schema);
+    if (expectation->encoded && schema->n_children != 0)
+        sim_fail("parts have columns");
+    if (!expectation->foreign && !expectation->encoded)
+        batches_check_schema(schema);
 }
 
 static void expectation_take_foreign(struct expectation *expectation)
@@ -72,24 +75,15 @@ static void expectation_take_time(const struct expectation *expectation)
                  expectation->seen, took_ns, rate);
 }
 
-void expectation_take(struct expectation *expectation,
-                      const struct ArrowDeviceArray *given)
+/* Batch number `ordinal` has arrived, after `hops` maps. */
+static void expectation_count(struct expectation *expectation, int64_t ordinal,
+                              int64_t hops)
 {
-    const struct ArrowArray *batch = &given->array;
-    int64_t ordinal;
-
-    if (expectation->foreign) {
-        expectation_take_foreign(expectation);
-        return;
-    }
-    device_see(expectation, given);
-    ordinal = batches_ordinal(batch);
     expectation_note("chain %d: batch %" PRId64 " arrives", expectation->number,
                      ordinal);
-    if (expectation->over && !expectation->partial)
-        sim_fail("a batch arrived after the end");
-    if (ordinal < 0 || ordinal >= expectation->total ||
-        ordinal >= expectation->fails_at)
+    if (ordinal < 0 || ordinal >= expectation->total + expectation->added ||
+        (ordinal >= expectation->fails_at &&
+         (ordinal < expectation->total || !expectation->unordered)))
         sim_fail("batch %" PRId64 " arrived, which there is not", ordinal);
     if (expectation->has[ordinal])
         sim_fail("batch %" PRId64 " arrived twice", ordinal);
@@ -99,14 +93,35 @@ void expectation_take(struct expectation *expectation,
         sim_fail("batch %" PRId64 " arrived in place of %" PRId64, ordinal,
                  expectation->next);
     expectation->next = ordinal + 1;
-    if (batches_hops(batch) != expectation->hops)
+    if (hops != expectation->hops)
         sim_fail("batch %" PRId64 " went through %" PRId64 " maps of %" PRId64,
-                 ordinal, batches_hops(batch), expectation->hops);
-    batches_check_text(batch);
+                 ordinal, hops, expectation->hops);
     expectation->has[ordinal] = true;
     if (++expectation->seen > expectation->limit)
         sim_fail("a batch arrived beyond the limit");
     expectation_take_time(expectation);
+}
+
+void expectation_take(struct expectation *expectation,
+                      const struct ArrowDeviceArray *given)
+{
+    int64_t ordinal, hops;
+
+    if (expectation->foreign) {
+        expectation_take_foreign(expectation);
+        return;
+    }
+    if (expectation->over && !expectation->partial)
+        sim_fail("a batch arrived after the end");
+    if (expectation->encoded) {
+        if (parts_read(expectation, given, &ordinal, &hops))
+            expectation_count(expectation, ordinal, hops);
+        return;
+    }
+    device_see(expectation, given);
+    ordinal = batches_ordinal(&given->array);
+    expectation_count(expectation, ordinal, batches_hops(&given->array));
+    batches_check_text(&given->array);
 }
 
 /* ---- assertions of the library ------------------------------------------ */
@@ -130,14 +145,21 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* The batches of a chain that ends well. */
+static int64_t batches_due(const struct expectation *expectation)
+{
+    return least(expectation->total + expectation->added, expectation->limit);
+}
+
 bool expectation_is_held(const struct expectation *expectation)
 {
-    const int64_t due = least(least(expectation->total, expectation->fails_at),
-                              expectation->limit);
+    const bool any = expectation->unordered && expectation->added > 0;
+    const int64_t all = batches_due(expectation);
+    const int64_t due = any ? all : least(all, expectation->fails_at);
 
     return expectation->held && !expectation->over &&
            (expectation->seen < due || expectation->partial ||
-            expectation->foreign);
+            expectation->encoded || expectation->foreign);
 }
 
 static bool has_excuse(const struct expectation *expectation, unsigned excuses)
@@ -145,17 +167,28 @@ static bool has_excuse(const struct expectation *expectation, unsigned excuses)
     if ((excuses & EXCUSE_MEMORY) &&
         (arena_has_failed() || fake_threads_have_failed()))
         return true;
-    return (expectation->excuses & excuses) != 0;
+    return (expectation->excuses & excuses & ~(unsigned)EXCUSE_MEMORY) != 0;
+}
+
+/* Whether batches of other streams may come in place of the source's. */
+static bool any_are_enough(const struct expectation *expectation)
+{
+    return expectation->unordered && expectation->added >= expectation->limit;
 }
 
 static void end_well(const struct expectation *expectation)
 {
-    const int64_t due = least(expectation->total, expectation->limit);
+    const int64_t due = batches_due(expectation);
 
     if (has_excuse(expectation, EXCUSE_HOSTILE | EXCUSE_ODD_END))
         return;
-    if (expectation->fails_at < due)
+    if (expectation->fails_at < due && !any_are_enough(expectation))
         sim_fail("the failure of the source was not reported");
+    if (expectation->encoded && expectation->format == UVA_FORMAT_ARROW &&
+        !expectation->part_ended && !expectation->partial)
+        sim_fail("the output has no end");
+    if (expectation->overflows && due > 0 && !expectation->unordered)
+        sim_fail("a cast has not failed");
     if (expectation->seen != due && !expectation->partial)
         sim_fail("complete with %" PRId64 " batches of %" PRId64,
                  expectation->seen, due);
@@ -183,7 +216,8 @@ static void end_failed(const struct expectation *expectation, int code)
         sim_fail("failed with %s instead of %s", uva_error_name(code),
                  uva_error_name(expectation->fail_code));
     if (!expectation->unordered && !expectation->partial &&
-        expectation->seen != expectation->fails_at)
+        (expectation->seen > expectation->fails_at ||
+         expectation->seen < expectation->fails_at - expectation->keepers))
         sim_fail("the failure overtook batches: %" PRId64 " of %" PRId64,
                  expectation->seen, expectation->fails_at);
 }

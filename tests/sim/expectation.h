@@ -38,10 +38,12 @@ enum { EXPECTATION_BATCHES = 64 };
 struct expectation {
     int number;       /* number among the schedule's chains */
     int64_t total;    /* batches of the source */
+    int64_t added;    /* batches of other streams, which number after those */
     int64_t fails_at; /* batches before the source fails; or INT64_MAX */
     int fail_code;    /* its error code */
     int64_t limit;    /* the smallest limit in the chain; or INT64_MAX */
     int64_t hops;     /* maps in the chain */
+    int64_t keepers;  /* transforms that keep a batch, which a failure loses */
     bool unordered;   /* a stage delivers batches in any order */
     bool partial;     /* the end may come before all batches are seen */
     bool stalls;      /* it may wait until the peers are unblocked */
@@ -49,6 +51,10 @@ struct expectation {
     bool joined;      /* batches are made of several: without events */
     bool teed;        /* a stream that was built so far has a tee */
     bool delays;      /* a stage waits for the clock */
+    bool encoded;     /* its batches carry parts, of the format: */
+    int format;       /* enum uva_format */
+    bool part_begun, part_ended; /* the first part came, and the last one */
+    bool overflows;   /* a cast cannot hold the first batch of the source */
     int64_t rate;     /* the most batches a second; 0: no limit */
     uint64_t made_ns; /* when it was made */
     bool foreign;   /* its batches are not ours, so their content is unknown */

@@ -114,6 +114,7 @@ static bool code_is_known(const struct handler_peer *peer, int code)
 {
     return code == EDOM || code == EIO || code == ENETRESET || code == ENOMEM ||
            code == ECANCELED || code == ECONNABORTED ||
+           (code == EOVERFLOW && peer->expectation->overflows) ||
            (code == EINVAL && peer->dropped);
 }
 

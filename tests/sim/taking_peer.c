@@ -10,6 +10,7 @@
 #include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/hosts.h"
+#include "sim/parts_stage.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 
@@ -71,7 +72,9 @@ static void batch_take(struct taking_peer *peer, struct uva_batch *batch)
     peer->batches++;
     if (peers_chance(1, 2))
         sim_point();
-    if (!device_take(peer->expectation, &batch->data))
+    if (peer->expectation->encoded)
+        parts_take(&batch->data);
+    else if (!device_take(peer->expectation, &batch->data))
         uva_array_release(&batch->data);
 }
 

@@ -6,12 +6,14 @@
 #define SIM_STD_STDATOMIC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "sim/engine.h"
 
 typedef bool atomic_bool;
 typedef int atomic_int;
 typedef long atomic_long;
+typedef size_t atomic_size_t;
 
 /* The type of a value that was read. */
 #define SIM_ATOMIC_TYPE(word) __typeof__(((void)0, *(word)))
@@ -43,5 +45,11 @@ static inline bool sim_atomic_cas(void *word, size_t size, int *expected,
 
 #define atomic_fetch_sub(word, n)                                              \
     ((SIM_ATOMIC_TYPE(word))sim_add((word), sizeof(*(word)), 0 - (uint64_t)(n)))
+
+/* Every order is that of the others. */
+#define atomic_load_explicit(word, order)         atomic_load(word)
+#define atomic_store_explicit(word, value, order) atomic_store(word, value)
+#define atomic_fetch_add_explicit(word, n, order) atomic_fetch_add(word, n)
+#define atomic_fetch_sub_explicit(word, n, order) atomic_fetch_sub(word, n)
 
 #endif
