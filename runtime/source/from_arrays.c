@@ -38,17 +38,6 @@ static struct arrays *arrays_at(struct uva__source *source)
 
 /* ---- the loop: as a source ----------------------------------------------- */
 
-static void arrays_start(struct uva__source *source)
-{
-    (void)source; /* the schema was set when it was made */
-}
-
-static void arrays_pull(struct uva__source *source, int64_t demand)
-{
-    (void)source; /* `ready` only changes in take */
-    (void)demand;
-}
-
 static struct uva__task *arrays_take(struct uva__source *source)
 {
     struct arrays *a = arrays_at(source);
@@ -173,8 +162,6 @@ static const struct uva__source_kind arrays_kind = {
     .drop = arrays_drop,
     .source = {.name = "arrays",
                .sized = true,
-               .start = arrays_start,
-               .pull = arrays_pull,
                .take = arrays_take,
                .stop = arrays_stop,
                .free = arrays_free},

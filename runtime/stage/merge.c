@@ -291,11 +291,6 @@ static bool merge_may_open(const struct merge *m)
 
 /* ---- as a source -------------------------------------------------------- */
 
-static void merge_start(struct uva__source *source)
-{
-    (void)source; /* pull opens the inputs */
-}
-
 static void merge_need(struct uva__source *source)
 {
     const struct merge *m = merge_at(source);
@@ -439,7 +434,6 @@ static void merge_leave(struct uva__source *source)
 
 static const struct uva__source_ops merge_ops = {
     .name = "merge",
-    .start = merge_start,
     .pull = merge_pull,
     .take = merge_take,
     .stop = merge_stop,

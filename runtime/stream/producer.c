@@ -255,7 +255,8 @@ void uva__producer_begin_driving(struct uva__producer *p,
     if (p->deadlines != NULL && !p->loop->ahead)
         uva__deadlines_begin(p->deadlines);
     p->source->started = true;
-    p->source->ops->start(p->source);
+    if (p->source->ops->start != NULL)
+        p->source->ops->start(p->source);
     if (!producer_is_woken(p))
         uva__producer_wake(p);
 }
@@ -614,7 +615,8 @@ static void absorb_source(struct uva__producer *p)
         producer_stop_source(p);
         return;
     }
-    source->ops->pull(source, state->demand);
+    if (source->ops->pull != NULL)
+        source->ops->pull(source, state->demand);
     state->schema_known = source->schema_known;
     state->ready = source->ready;
     state->exhausted = source->ended;

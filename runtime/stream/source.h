@@ -19,10 +19,11 @@ struct uva__source_ops {
     const char *name;   /* "async"... */
     uint8_t extraction; /* enum uva__extraction: of its batches */
     bool sized;         /* it measures its batches */
-    /* Begins, once, before all other calls but leave. */
+    /* Begins, once, before all other calls but leave. NULL: pull does. */
     void (*start)(struct uva__source *source);
     /* Brings the facts up to date, and fetches more as far as `demand` (the
-     * batches requested and not offered) and the source's own window allow. */
+     * batches requested and not offered) and the source's own window allow.
+     * NULL: only take changes them. */
     void (*pull)(struct uva__source *source, int64_t demand);
     /* Gives the next batch in a filled slot, with its ordinal, while `ready` is
      * positive, and counts that down. NULL: no memory. */
