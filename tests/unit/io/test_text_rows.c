@@ -2,12 +2,14 @@
 /* Many batches of random columns as text: their hashes were recorded when each
  * value was looked up and written on its own, before columns were prepared. */
 #include <check.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
 #include "io/encoder.h"
 #include "support/check_suite.h"
+#include "support/faulty_libc.h"
 #include "support/native.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
@@ -251,12 +253,130 @@ START_TEST(rows_are_written_as_ever)
 }
 END_TEST
 
+/* ---- values without memory ---------------------------------------------- */
+
+/* A value that needs more room than the columns of its row. */
+static const struct {
+    struct uva_encode options;
+    const char *format;
+    const char *first; /* its first byte; the others are 'a' */
+} large[] = {
+    {{.format = UVA_FORMAT_CSV}, "u", "\""},
+    {{.format = UVA_FORMAT_CSV}, "u", "a"},
+    {{.format = UVA_FORMAT_CSV}, "z", "a"},
+    {{.format = UVA_FORMAT_CSV, .csv = {.delimiter = '6'}}, "z", "a"},
+    {{.format = UVA_FORMAT_JSON}, "u", "\""},
+    {{.format = UVA_FORMAT_JSON}, "u", "a"},
+};
+
+/* The allocation with that number fails. */
+static int encode_large(int number, long failing, int64_t *bytes)
+{
+    struct column c = {.offsets = {0}};
+    const int32_t offsets[] = {0, sizeof(c.text)};
+    struct ArrowSchema *schemas[] = {&c.schema};
+    struct ArrowArray *arrays[] = {&c.array};
+    struct ArrowSchema schema = {.format = "+s",
+                                 .n_children = 1,
+                                 .children = schemas,
+                                 .release = release_schema};
+    struct ArrowArray array = {.length = 1,
+                               .n_buffers = 1,
+                               .buffers = c.buffers,
+                               .n_children = 1,
+                               .children = arrays,
+                               .release = release_array};
+    struct ArrowDeviceArray batch;
+    struct uva__encoder *encoder;
+    struct uva_part part = {0};
+    int code;
+
+    memset(c.text, 'a', sizeof(c.text));
+    c.text[0] = *large[number].first;
+    c.buffers[1] = offsets;
+    c.buffers[2] = c.text;
+    c.schema = (struct ArrowSchema){
+        .format = large[number].format, .name = "n", .release = release_schema};
+    c.array = (struct ArrowArray){.length = 1,
+                                  .n_buffers = 3,
+                                  .buffers = c.buffers,
+                                  .release = release_array};
+    uva_array_from_cpu(&array, &batch);
+    ck_assert_int_eq(
+        uva__encoder_new(&schema, &large[number].options, &encoder, NULL), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
+    uva_part_release(&part);
+    faulty_libc_fail(failing);
+    code = uva__encoder_batch(encoder, &batch, &part, NULL);
+    ck_assert_int_eq(code, faulty_libc_stop() ? ENOMEM : 0);
+    *bytes = part.bytes;
+    uva_part_release(&part);
+    if (code != 0) /* it is still the caller's */
+        uva_array_release(&batch);
+    uva__encoder_free(encoder);
+    return code;
+}
+
+START_TEST(a_large_value_without_memory_fails)
+{
+    int64_t bytes = 0;
+    int code = ENOMEM;
+
+    for (long k = 1; code != 0; k++)
+        code = encode_large(_i, k, &bytes);
+    ck_assert_int_gt(bytes, (int64_t)sizeof(((struct column *)NULL)->text));
+}
+END_TEST
+
+START_TEST(a_struct_without_members_is_an_empty_object)
+{
+    const void *no_bitmap[] = {NULL};
+    struct ArrowSchema inner = {
+        .format = "+s", .name = "s", .release = release_schema};
+    struct ArrowArray inner_array = {.length = 2,
+                                     .n_buffers = 1,
+                                     .buffers = no_bitmap,
+                                     .release = release_array};
+    struct ArrowSchema *schemas[] = {&inner};
+    struct ArrowArray *arrays[] = {&inner_array};
+    struct ArrowSchema schema = {.format = "+s",
+                                 .n_children = 1,
+                                 .children = schemas,
+                                 .release = release_schema};
+    struct ArrowArray array = {.length = 2,
+                               .n_buffers = 1,
+                               .buffers = no_bitmap,
+                               .n_children = 1,
+                               .children = arrays,
+                               .release = release_array};
+    const struct uva_encode json = {.format = UVA_FORMAT_JSON};
+    static const char text[] = "{\"s\":{}}\n{\"s\":{}}\n";
+    struct ArrowDeviceArray batch;
+    struct uva__encoder *encoder;
+    struct uva_part part;
+
+    uva_array_from_cpu(&array, &batch);
+    ck_assert_int_eq(uva__encoder_new(&schema, &json, &encoder, NULL), 0);
+    ck_assert_int_eq(uva__encoder_begin(encoder, &part), 0);
+    uva_part_release(&part);
+    ck_assert_int_eq(uva__encoder_batch(encoder, &batch, &part, NULL), 0);
+    ck_assert_uint_eq(part.buffers[0].len, strlen(text));
+    ck_assert_mem_eq(part.buffers[0].base, text, strlen(text));
+    uva_part_release(&part);
+    uva__encoder_free(encoder);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("text_rows");
 
-    suite_add_loops(suite_case(suite, "rows", NULL, NULL), 0,
-                    sizeof(recorded) / sizeof(*recorded),
+    TCase *rows = suite_case(suite, "rows", NULL, NULL);
+
+    suite_add_loops(rows, 0, sizeof(recorded) / sizeof(*recorded),
                     rows_are_written_as_ever, NULL);
+    suite_add_loops(rows, 0, sizeof(large) / sizeof(*large),
+                    a_large_value_without_memory_fails, NULL);
+    suite_add(rows, a_struct_without_members_is_an_empty_object, NULL);
     return suite_run(suite);
 }
