@@ -105,8 +105,9 @@ bool uva__execution_withdraw(struct uva__execution *execution);
 /* Releases the statement, if there is one. Thread: any. */
 void uva__execution_release(struct uva__execution *execution);
 
-/* Has a worker call `run`, or calls it itself if the runtime has closed or
- * there is no thread. Thread: any. */
+/* Has a worker call `run`, which frees something; or calls it itself if the
+ * runtime has closed, or there is no memory or thread: a release cannot fail,
+ * and what it does not free would stay for ever. Thread: any. */
 void uva__worker_call(struct uva_runtime *runtime, void (*run)(void *ctx),
                       void *ctx);
 

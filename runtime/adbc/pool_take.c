@@ -6,7 +6,8 @@
  *              -> used -> cleaned -> idle.
  *
  * Failures:    no place comes, or the connect does not return, within the time
- *              limit: the query fails, and the connect is written off.
+ *              limit: the query fails, and the connect is written off. No other
+ *              worker can be had.
  *
  * On cancel:   the wait ends at once; the connect is written off. */
 #define _GNU_SOURCE
@@ -87,14 +88,28 @@ static void connect_on_worker(void *ctx)
     pool->ops->unref(pool);
 }
 
-static void connect_begin_locked(struct uva__connection *c)
+/* Without a thread a connect fails: here it would have no time limit, and no
+ * cancel would end it. A connection that is open is used without being asked.
+ */
+static int connect_begin_locked(struct uva__connection *c,
+                                struct uva__adbc_failure *failure)
 {
     struct uva_adbc_pool *pool = c->pool;
+    int code;
 
     pool->ops->acquire(pool);
     uv_mutex_unlock(&pool->lock);
-    uva__worker_call(pool->runtime, connect_on_worker, c);
+    code = uva_runtime_run(pool->runtime, UVA_LANE_BLOCKING, connect_on_worker,
+                           NULL, c);
+    if (code != 0)
+        pool->ops->unref(pool); /* the query's remains */
     uv_mutex_lock(&pool->lock);
+    if (code == 0)
+        return 0;
+    uva__pool_move_locked(c, UVA__CONNECTION_USED);
+    return c->is_asked
+               ? 0
+               : uva__adbc_failure_set(failure, code, "no thread can connect");
 }
 
 /* ---- taking and putting ------------------------------------------------- */
@@ -257,8 +272,9 @@ static int connection_take(struct uva_adbc_pool *pool, const struct wait *wait,
     uv_mutex_lock(&pool->lock);
     code = place_take_locked(pool, wait, &c);
     if (code == 0 && c->state == UVA__CONNECTION_CONNECTING) {
-        connect_begin_locked(c);
-        code = connect_await_locked(pool, &c, wait);
+        code = connect_begin_locked(c, wait->failure);
+        if (code == 0)
+            code = connect_await_locked(pool, &c, wait);
     }
     pool->locked.queries += code == 0;
     if (code == 0) {

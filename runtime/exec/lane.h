@@ -144,10 +144,10 @@ void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
  */
 bool uva__lane_take_back(struct uva__jobs *jobs, struct uva__job *job);
 
-/* Gives up a job that was submitted to `lane`: no one waits for it any more. If
- * it runs, its thread may be written off from now on, so that another one takes
- * its place. If it waits, it still runs in turn; the caller may take it back
- * instead. The job has not been freed. Thread: any. */
+/* Gives up a job of `lane`: no one waits for it any more. A job that was never
+ * submitted is GONE. If it runs, its thread may be written off from now on, so
+ * that another one takes its place. If it waits, it still runs in turn; the
+ * caller may take it back instead. The job has not been freed. Thread: any. */
 enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
                                       enum uva_lane lane, struct uva__job *job);
 
