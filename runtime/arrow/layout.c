@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "arrow/buffer.h"
-#include "arrow/fixed_width.h"
 #include "arrow/row_size.h"
 #include "arrow/share.h"
 #include "arrow/structs.h"
@@ -31,9 +30,6 @@ struct layout_at {
     int64_t index;                    /* in the parent; -1: its dictionary */
     int depth;                        /* 0 at the top */
 };
-
-/* Plain columns are smaller than this, which leaves room for the others. */
-#define LAYOUT_PLAIN_MOST (INT64_MAX / 2)
 
 enum { LAYOUT_SEEN_MAX = 128 };
 
@@ -52,8 +48,7 @@ struct layout_walk {
     int64_t nodes;            /* visited so far */
     bool on_host;             /* offsets can be read */
     bool unknown;             /* a format was: those buffers are not checked */
-    uint64_t cut;       /* not 0: the rows may take less than the memory */
-    int64_t plain_most; /* of `memory`: beyond, no plain column is added */
+    uint64_t cut; /* not 0: the rows may take less than the memory */
 };
 
 /* ---- errors ------------------------------------------------------------- */
@@ -298,22 +293,6 @@ static int layout_check_self(struct layout_walk *walk,
 
 /* ---- the walk ----------------------------------------------------------- */
 
-/* Adds a plain column of numbers. False for any other column, valid or not: the
- * caller then checks it in full. */
-static bool layout_add_plain(struct layout_walk *walk,
-                             const struct layout_at *at)
-{
-    const struct ArrowSchema *schema = at->schema;
-    const int32_t width = uva__format_width(schema->format);
-
-    if (width == 0 || schema->dictionary != NULL || schema->n_children != 0 ||
-        at->depth > UVA__STRUCTS_MAX_DEPTH || walk->memory > walk->plain_most ||
-        !uva__fixed_width_has(at->array))
-        return false;
-    walk->memory += uva__fixed_width_memory(at->array, width);
-    return ++walk->nodes <= UVA__STRUCTS_MAX_NODES;
-}
-
 static int layout_walk_node(struct layout_walk *walk,
                             const struct layout_at *at);
 
@@ -358,8 +337,6 @@ static int layout_walk_child(struct layout_walk *walk,
                            "length %" PRId64 ", but the parent needs %" PRId64,
                            at.array->length, rows);
     walk->cut |= (uint64_t)((at.array->length ^ rows) | at.array->offset);
-    if (layout_add_plain(walk, &at))
-        return 0;
     return layout_walk_node(walk, &at);
 }
 
@@ -406,13 +383,12 @@ static int layout_walk_all(struct layout_walk *walk,
                                       : code;
 }
 
-static int layout_measure_in_full(const struct ArrowSchema *schema,
-                                  const struct ArrowDeviceArray *array,
-                                  int64_t *size_bytes, struct uva_error *error)
+int uva__layout_measure(const struct ArrowSchema *schema,
+                        const struct ArrowDeviceArray *array,
+                        int64_t *size_bytes, struct uva_error *error)
 {
     struct layout_walk walk = {.error = error,
-                               .on_host = uva__buffer_on_host(array),
-                               .plain_most = LAYOUT_PLAIN_MOST};
+                               .on_host = uva__buffer_on_host(array)};
     const int code = layout_walk_all(&walk, schema, &array->array);
 
     if (code == 0)
@@ -429,8 +405,7 @@ int uva__layout_copied(const struct ArrowSchema *schema,
                        int64_t *size_bytes, struct uva_error *error)
 {
     struct layout_walk walk = {.error = error,
-                               .on_host = uva__buffer_on_host(array),
-                               .plain_most = LAYOUT_PLAIN_MOST};
+                               .on_host = uva__buffer_on_host(array)};
     const int code = layout_walk_all(&walk, schema, &array->array);
 
     if (code == 0)
@@ -438,25 +413,17 @@ int uva__layout_copied(const struct ArrowSchema *schema,
     return code;
 }
 
-int uva__layout_measure(const struct ArrowSchema *schema,
-                        const struct ArrowDeviceArray *array,
-                        int64_t *size_bytes, struct uva_error *error)
+int uva__layout_check_column(const struct ArrowSchema *schema,
+                             const struct ArrowArray *array, int64_t rows,
+                             bool on_host)
 {
-    struct uva__fixed_width shape = {.columns = -1};
+    struct layout_walk walk = {.on_host = on_host};
+    const struct layout_at at = {.schema = schema, .array = array};
+    int code = layout_walk_node(&walk, &at);
 
-    if (schema != NULL && schema->n_children == array->array.n_children)
-        uva__fixed_width_read(&shape, schema);
-    return uva__layout_measure_shaped(&shape, schema, array, size_bytes, error);
-}
-
-int uva__layout_measure_shaped(const struct uva__fixed_width *shape,
-                               const struct ArrowSchema *schema,
-                               const struct ArrowDeviceArray *array,
-                               int64_t *size_bytes, struct uva_error *error)
-{
-    if (uva__fixed_width_measure(shape, &array->array, size_bytes))
-        return 0;
-    return layout_measure_in_full(schema, array, size_bytes, error);
+    if (code == 0 && array->length < rows)
+        code = EINVAL;
+    return code == 0 && walk.unknown ? ENOTSUP : code;
 }
 
 int uva_array_size(const struct ArrowSchema *schema,
@@ -470,8 +437,7 @@ static int layout_add_up(const struct ArrowSchema *schema,
                          int64_t *size_bytes)
 {
     struct layout_seen seen = {.count = 0};
-    struct layout_walk walk = {
-        .on_host = on_host, .seen = &seen, .plain_most = -1};
+    struct layout_walk walk = {.on_host = on_host, .seen = &seen};
     const int code = layout_walk_all(&walk, schema, array);
 
     if (code == 0)

@@ -11,8 +11,6 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-struct uva__fixed_width;
-
 /* Checks that `array` and all its children have the shape that `schema` gives
  * them, and measures its rows, as uva_array_size() describes it. Does not
  * allocate. 0 with `size_bytes`; EINVAL, with the path and the fault in `error`
@@ -42,12 +40,10 @@ UVA_MUST_CHECK int uva__layout_copied(const struct ArrowSchema *schema,
                                       int64_t *size_bytes,
                                       struct uva_error *error);
 
-/* As uva__layout_measure(), for batches of a schema of which the shape was read
- * before: does not read it again. Thread: any. */
-UVA_MUST_CHECK int
-uva__layout_measure_shaped(const struct uva__fixed_width *shape,
-                           const struct ArrowSchema *schema,
-                           const struct ArrowDeviceArray *array,
-                           int64_t *size_bytes, struct uva_error *error);
+/* Checks one column in that way, which must have `rows` items at least; its
+ * memory is on the host, if `on_host`. Thread: any. */
+UVA_MUST_CHECK int uva__layout_check_column(const struct ArrowSchema *schema,
+                                            const struct ArrowArray *array,
+                                            int64_t rows, bool on_host);
 
 #endif

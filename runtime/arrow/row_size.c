@@ -111,7 +111,7 @@ static int64_t row_size_of_equal_lists(struct row_size_walk *walk,
                                        const struct row_size_part *part)
 {
     const int64_t size = strtol(part->schema->format + 3, NULL, 10);
-    const int64_t most = size > 0 ? INT64_MAX / size : 0;
+    const int64_t most = size > 0 ? INT64_MAX / size : INT64_MAX;
     const int64_t to = part->at + part->count;
 
     return part->at > most ? 0

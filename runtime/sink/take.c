@@ -14,12 +14,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arrow/fixed_width.h"
-#include "arrow/layout.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
 #include "sink/consumer.h"
 #include "stream/intake.h"
+#include "stream/measure.h"
 #include "stream/slots.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -38,9 +37,9 @@ struct take {
     struct uva__list waiting; /* slots of the batches that wait, in order */
     struct uva__task *last;   /* owns: the slot of the batch taken last, which
                                  lends its metadata; or NULL */
-    struct uva__fixed_width shape; /* of batches, if it is a simple one */
-    bool known;                    /* the schema is known */
-    bool mapped;                   /* sizes from above are those before maps */
+    struct uva__measure measure; /* of batches whose size is not known */
+    bool known;                  /* the schema is known */
+    bool mapped;                 /* sizes from above are those before maps */
     bool waits;   /* the ready function is due at the next change */
     bool direct;  /* batches may come between two turns ... */
     bool filling; /* ... and do so now */
@@ -73,24 +72,14 @@ static void slot_put(const struct take *t, struct uva__task *slot)
     uva__slots_put_task(t->consumer.stream->rt, slot, false);
 }
 
-/* Measures a batch of unknown size; 0 if that cannot be done. Not inline, as
- * the size of most batches is known, or easily found. */
-__attribute__((noinline)) static int64_t
-batch_measure(const struct take *t, const struct ArrowDeviceArray *array)
+static int64_t batch_size(const struct take *t)
 {
     int64_t bytes;
 
-    return uva__layout_measure_shaped(&t->shape, t->consumer.batch.schema,
-                                      array, &bytes, NULL) == 0
-               ? bytes
-               : 0;
-}
-
-static int64_t batch_size(const struct take *t)
-{
-    return t->consumer.bytes > 0 && !t->mapped
-               ? t->consumer.bytes
-               : batch_measure(t, &t->consumer.batch.data);
+    if (t->consumer.bytes > 0 && !t->mapped)
+        return uva__window_size(t->consumer.bytes);
+    (void)uva__measure(&t->measure, &t->consumer.batch.data, &bytes, NULL);
+    return bytes;
 }
 
 /* States the waiting batches to the budget of the runtime. The rest of a stream
@@ -194,7 +183,8 @@ static int take_schema(struct uva__consumer *consumer)
     t->direct =
         consumer->inlet.handler.producer == &consumer->stream->tail->abi &&
         uva__producer_is_direct(consumer->stream->tail);
-    uva__fixed_width_read(&t->shape, consumer->batch.schema);
+    uva__measure_lend(&t->measure, &consumer->stream->rt->allocator,
+                      consumer->batch.schema);
     take_request(t);
     take_notify(t);
     return 0;
@@ -213,7 +203,7 @@ static void take_batch(struct uva__consumer *consumer)
         return;
     }
     slot->info.ordinal = consumer->batch.ordinal;
-    slot->info.bytes = uva__window_size(batch_size(t));
+    slot->info.bytes = batch_size(t);
     uva_array_move(&consumer->batch.data, &slot->array);
     uva__list_push(&t->waiting, &slot->link);
     uva__intake_put(&t->intake, slot->info.bytes);
@@ -257,6 +247,7 @@ static void take_free(struct uva__consumer *consumer)
     if (t->last != NULL)
         uva__list_push(&t->waiting, &t->last->link);
     uva__slots_discard_tasks(consumer->stream->rt, &t->waiting);
+    uva__measure_fini(&t->measure);
 }
 
 static const struct uva__consumer_kind take_kind = {

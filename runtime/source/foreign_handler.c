@@ -220,7 +220,6 @@ static int foreign_describe(struct uva__foreign *f,
                             struct uva__foreign_events *events)
 {
     const struct uva_allocator *allocator = &f->source.rt->allocator;
-    struct ArrowSchema copy;
     int code = uva__metadata_copy(
         allocator,
         uva__structs_producer_metadata(producer, f->options.printed_layout),
@@ -229,18 +228,16 @@ static int foreign_describe(struct uva__foreign *f,
     if (code == ENOMEM)
         return code;
     uva__foreign_report_breach(f, code != 0 ? "MD-05" : NULL);
-    code = uva__structs_copy_schema(allocator, schema, &copy);
-    if (code != 0)
-        return code;
     events->device_type = producer->device_type;
     if (events->device_type == 0) {
         uva__foreign_report_breach(f, "AP-01");
         events->device_type = f->source.device_type;
     }
-    uva__pending_tasks_set_schema(&f->pending_tasks, &copy,
-                                  events->device_type);
-    uva_schema_move(schema, &events->schema);
-    return 0;
+    code = uva__pending_tasks_set_schema(&f->pending_tasks, schema,
+                                         events->device_type);
+    if (code == 0)
+        uva_schema_move(schema, &events->schema);
+    return code;
 }
 
 /* Makes the schema and the producer visible to the loop, unless the stream was

@@ -135,10 +135,11 @@ static int arrays_init(struct uva__source *source,
     struct uva__measure measure;
     int code = 0;
 
-    uva__measure_lend(&measure, given->schema);
+    uva__measure_lend(&measure, &source->rt->allocator, given->schema);
     for (size_t i = 0; i < given->count && code == 0; i++)
         code =
             array_check(&measure, given->arrays, i, &a->items[i].bytes, error);
+    uva__measure_fini(&measure);
     if (code != 0) {
         arrays_drop(given);
         return code;

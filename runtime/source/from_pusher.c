@@ -143,8 +143,8 @@ static int push_measure(struct uva_pusher *p,
         array->device_type != p->source.device_type ||
         !(uva__atomic64_load(&p->facts) & FACT_DESCRIBED))
         return EINVAL;
-    if (uva__measure_columns(&p->measure, array, bytes, &detail) != EINVAL)
-        return 0; /* the size of an unknown format is not known */
+    if (uva__measure_exactly(&p->measure, array, bytes, &detail) == 0)
+        return 0;
     uva__rt_log(p->source.rt, UVA_LOG_WARN, uva__label_text(p->source.label),
                 NULL, "uva_pusher_push: the array does not fit the schema: %s",
                 detail.message);

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arrow/layout.h"
 #include "arrow/metadata.h"
 #include "base/error.h"
 #include "base/locked_wait.h"
@@ -30,15 +29,20 @@
 
 /* ---- keeping ------------------------------------------------------------ */
 
-void uva__pending_tasks_set_schema(struct uva__pending_tasks *tasks,
-                                   struct ArrowSchema *schema,
-                                   ArrowDeviceType device_type)
+int uva__pending_tasks_set_schema(struct uva__pending_tasks *tasks,
+                                  const struct ArrowSchema *schema,
+                                  ArrowDeviceType device_type)
 {
-    uva_schema_move(schema, &tasks->schema);
+    const int code = uva__measure_init(&tasks->measure,
+                                       &tasks->source->rt->allocator, schema);
+
+    if (code != 0)
+        return code;
     tasks->device_type = device_type;
     uva__lock_take(&tasks->lock);
     tasks->locked.ready = true;
     uva__lock_drop(&tasks->lock);
+    return 0;
 }
 
 static void pending_task_free(struct uva__pending_task *pending)
@@ -122,8 +126,8 @@ static int pending_task_check(struct uva__pending_tasks *tasks,
     if (array->device_type != tasks->device_type &&
         uva__atomic64_exchange(&tasks->warned, 1) == 0)
         uva__foreign_count(tasks->source, "AT-16");
-    if (uva__layout_measure(&tasks->schema, array, &bytes, &detail) != EINVAL)
-        return 0; /* batches of an unknown format cannot be checked */
+    if (uva__measure(&tasks->measure, array, &bytes, &detail) == 0)
+        return 0; /* as for an unknown format, which cannot be checked */
     uva__foreign_count(tasks->source, "AT-17");
     uva_array_release(array);
     return uva_error_set(error, EPROTO, "%s (AT-17): %s",

@@ -13,6 +13,7 @@
 #include "base/atomic.h"
 #include "base/list.h"
 #include "stream/discard_queue.h"
+#include "stream/measure.h"
 #include "stream/source.h"
 #include "stream/task.h"
 #include "uvarrow/arrow_abi.h"
@@ -46,7 +47,7 @@ struct uva__pending_task {
 struct uva__pending_tasks {
     const struct uva__source *source; /* borrows: both are part of one object
                                        */
-    struct ArrowSchema schema;        /* owns: batches are checked with it */
+    struct uva__measure measure;      /* of the batches */
     ArrowDeviceType device_type; /* of batches. Both are fixed once `ready` */
     struct uva__atomic64 warned; /* 1: about a batch of another device type */
     struct uva__futex changed;   /* raised when a task was extracted, if a
@@ -69,11 +70,13 @@ uva__pending_task_of(struct uva__link *link)
     return uva__container_of(link, struct uva__pending_task, discard.link);
 }
 
-/* Sets schema (takes it) and device type of the batches. Once, before any task
- * is kept. Thread: any one at a time. */
-void uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
-                                   struct ArrowSchema *schema,
-                                   ArrowDeviceType device_type);
+/* Sets schema, which is copied, and device type of the batches. Once, before
+ * any task is kept. 0, or an errno of uva__measure_init(). Thread: any one at a
+ * time. */
+UVA_MUST_CHECK int
+uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
+                              const struct ArrowSchema *schema,
+                              ArrowDeviceType device_type);
 
 /* Gives a pending task with a copy of `task`, and of `metadata` if that is
  * well-formed (otherwise the breach is counted). 0; ENOMEM; EPROTO before the

@@ -75,9 +75,9 @@ static void batch_extract(struct uva__extract_pool *pool,
         slot->array.array.release = NULL;
     else if (uva__atomic64_load(&pool->stopped) != 0)
         uva_array_release(&slot->array);
-    else if (!uva__measure_size(&pool->measure, &slot->array,
-                                &slot->info.bytes))
-        slot->info.bytes = 0;
+    else
+        (void)uva__measure(&pool->measure, &slot->array, &slot->info.bytes,
+                           NULL);
 }
 
 /* Between two batches an extractor yields to jobs that go before its next

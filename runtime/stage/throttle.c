@@ -94,13 +94,6 @@ static int64_t rate_burst(const struct rate *rate, int64_t size)
 
 /* ---- calls from the producer above -------------------------------------- */
 
-/* Batches of an unknown format cannot be measured. */
-static void batch_measure(struct throttle *t, struct uva__task *task)
-{
-    (void)uva__measure_size(&t->output.measure, &task->array,
-                            &task->info.bytes);
-}
-
 static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
                           const char *metadata)
 {
@@ -110,7 +103,8 @@ static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     if (batch == NULL)
         return;
     if (t->bytes.per_s > 0)
-        batch_measure(t, batch);
+        (void)uva__measure(&t->output.measure, &batch->array,
+                           &batch->info.bytes, NULL);
     uva__intake_put(&stage->in, batch->info.bytes);
     uva__kept_push(&t->waiting, batch);
 }

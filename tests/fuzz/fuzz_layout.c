@@ -13,6 +13,7 @@
 #include "arrow/buffer.h"
 #include "arrow/format.h"
 #include "arrow/layout.h"
+#include "arrow/plan.h"
 #include "arrow/row_size.h"
 #include "arrow/share.h"
 #include "arrow/structs.h"
@@ -368,6 +369,25 @@ static grove_wide sum_tree(const struct ArrowSchema *schema,
     return sum;
 }
 
+/* The plan of the schema accepts no other arrays, and measures the same. */
+static void check_plan(const struct ArrowSchema *schema,
+                       const struct ArrowDeviceArray *array, int code,
+                       int64_t size)
+{
+    struct faulty_allocator faulty;
+    struct uva_allocator memory;
+    struct uva__plan plan;
+    int64_t other = size;
+
+    faulty_allocator_init(&faulty, 0);
+    memory = faulty_allocator_table(&faulty);
+    uva__plan_init(&plan, &memory, schema);
+    FUZZ_RULE(!uva__plan_measure(&plan, schema, array, &other) || code == 0);
+    FUZZ_RULE(other == size);
+    uva__plan_fini(&plan);
+    FUZZ_RULE(faulty_allocator_live(&faulty) == 0);
+}
+
 static int check_measure(const struct ArrowSchema *schema,
                          const struct ArrowDeviceArray *array)
 {
@@ -388,6 +408,7 @@ static int check_measure(const struct ArrowSchema *schema,
     if (code == 0)
         FUZZ_RULE(sum_tree(schema, &array->array, uva__buffer_on_host(array)) ==
                   memory);
+    check_plan(schema, array, code, size);
     return code;
 }
 

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "arrow/buffer.h"
+#include "arrow/plan.h"
 #include "arrow/structs.h"
 #include "support/check_suite.h"
+#include "support/faulty_allocator.h"
 #include "support/guard_page.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
@@ -60,6 +62,52 @@ static struct bench *nested(const char *format, int n_buffers, int n)
     return &bench;
 }
 
+static void released_by_nobody(struct ArrowSchema *schema)
+{
+    (void)schema;
+}
+
+static void released_by_no_one(struct ArrowArray *array)
+{
+    (void)array;
+}
+
+/* As the column of a batch: a plan accepts no other arrays, and measures the
+ * same size. */
+static void compare_with_plan(struct bench *bench)
+{
+    const void *buffers[1] = {NULL};
+    struct ArrowSchema *schemas[1] = {&bench->schema};
+    struct ArrowArray *arrays[1] = {&bench->array.array};
+    struct ArrowSchema schema = {.format = "+s",
+                                 .n_children = 1,
+                                 .children = schemas,
+                                 .release = released_by_nobody};
+    struct ArrowDeviceArray batch = bench->array;
+    struct faulty_allocator faulty;
+    struct uva_allocator allocator;
+    struct uva__plan plan;
+    int64_t size = -1, other = -1;
+    int code;
+
+    batch.array = (struct ArrowArray){.n_buffers = 1,
+                                      .buffers = buffers,
+                                      .n_children = 1,
+                                      .children = arrays,
+                                      .release = released_by_no_one};
+    if (bench->array.array.length > 0)
+        batch.array.length = bench->array.array.length;
+    faulty_allocator_init(&faulty, 0);
+    allocator = faulty_allocator_table(&faulty);
+    code = uva__layout_measure(&schema, &batch, &other, NULL);
+    uva__plan_init(&plan, &allocator, &schema);
+    if (uva__plan_measure(&plan, &schema, &batch, &size)) {
+        ck_assert_int_eq(code, 0);
+        ck_assert_int_eq(size, other);
+    }
+    uva__plan_fini(&plan);
+}
+
 /* Measures in all ways, which must agree; does not release. Arrays that begin
  * with the first item of their buffers, as most here, have their full size. */
 static int measure_both(struct bench *bench)
@@ -79,6 +127,7 @@ static int measure_both(struct bench *bench)
     ck_assert_int_eq(bench->size >= 0, code == 0);
     ck_assert_int_eq(bench->memory >= 0, code == 0);
     ck_assert_int_eq(bench->error.code, code);
+    compare_with_plan(bench);
     return code;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures of batches, by the shape of a schema and column by column. */
+/* Measures of batches, by the plan of their schema, and in full. */
 #include "stream/measure.h"
 
 #include <check.h>
@@ -44,16 +44,14 @@ static void tear_down(void)
     ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
 }
 
-static void expect(int code, bool sized, int64_t size)
+static void expect(int code, int64_t size)
 {
-    int64_t bytes = -1, found = -1;
+    int64_t bytes = -1;
     struct uva_error error = {0};
 
     ck_assert_int_eq(uva__measure(&measure, &batch, &bytes, &error), code);
     ck_assert_int_eq(bytes, size);
     ck_assert(code == 0 || error.message[0] != '\0');
-    ck_assert(uva__measure_size(&measure, &batch, &found) == sized);
-    ck_assert_int_eq(found, sized ? size : -1);
 }
 
 START_TEST(a_copy_outlives_the_schema)
@@ -62,14 +60,14 @@ START_TEST(a_copy_outlives_the_schema)
     ck_assert_int_eq(uva__measure_init(&measure, &allocator, &schema), 0);
     uva_schema_release(&schema);
     ck_assert(uva__measure_is_known(&measure));
-    expect(0, true, 16);
+    expect(0, 16);
 }
 END_TEST
 
 START_TEST(a_lent_schema_stays_the_owners)
 {
-    uva__measure_lend(&measure, &schema);
-    expect(0, true, 16);
+    uva__measure_lend(&measure, &allocator, &schema);
+    expect(0, 16);
     uva__measure_fini(&measure);
     ck_assert(!uva__measure_is_known(&measure));
     ck_assert(schema.release != NULL);
@@ -77,38 +75,37 @@ START_TEST(a_lent_schema_stays_the_owners)
 }
 END_TEST
 
-START_TEST(columns_without_a_shape_are_measured)
+START_TEST(a_batch_without_a_plan_is_measured)
 {
-    schema.children[0]->format = "w:4";
-    uva__measure_lend(&measure, &schema);
-    ck_assert_int_eq(measure.shape.columns, -1);
-    expect(0, true, 16);
+    uva__measure_lend(&measure, &allocator, &schema);
+    measure.plan.size = 0;
+    expect(0, 16);
 }
 END_TEST
 
 START_TEST(the_size_of_an_unknown_format_is_not_known)
 {
     schema.children[0]->format = "?";
-    uva__measure_lend(&measure, &schema);
-    expect(0, false, 0);
+    uva__measure_lend(&measure, &allocator, &schema);
+    expect(0, 0);
 }
 END_TEST
 
 START_TEST(a_batch_that_does_not_fit_is_refused)
 {
-    uva__measure_lend(&measure, &schema);
+    uva__measure_lend(&measure, &allocator, &schema);
     batch.array.children[0]->n_buffers = 1;
-    expect(EINVAL, false, 0);
+    expect(EINVAL, 0);
 }
 END_TEST
 
 START_TEST(a_batch_counts_at_most_what_a_window_counts)
 {
     schema.children[0]->format = "w:65536";
-    uva__measure_lend(&measure, &schema);
+    uva__measure_lend(&measure, &allocator, &schema);
     batch.device_type = ARROW_DEVICE_CUDA;
     batch.array.length = batch.array.children[0]->length = (int64_t)1 << 30;
-    expect(0, true, UVA__WINDOW_SIZE_MAX);
+    expect(0, UVA__WINDOW_SIZE_MAX);
 }
 END_TEST
 
@@ -124,7 +121,7 @@ int main(void)
 {
     TCase *tc = suite_tests("measure", a_copy_outlives_the_schema,
                             a_lent_schema_stays_the_owners,
-                            columns_without_a_shape_are_measured,
+                            a_batch_without_a_plan_is_measured,
                             the_size_of_an_unknown_format_is_not_known,
                             a_batch_that_does_not_fit_is_refused,
                             a_batch_counts_at_most_what_a_window_counts,
