@@ -170,10 +170,12 @@ static bool has_excuse(const struct expectation *expectation, unsigned excuses)
     return (expectation->excuses & excuses & ~(unsigned)EXCUSE_MEMORY) != 0;
 }
 
-/* Whether batches of other streams may come in place of the source's. */
+/* Whether the batches of other streams, and those before the failure of the
+ * source, are as many as a limit takes. */
 static bool any_are_enough(const struct expectation *expectation)
 {
-    return expectation->unordered && expectation->added >= expectation->limit;
+    return expectation->unordered &&
+           expectation->fails_at + expectation->added >= expectation->limit;
 }
 
 static void end_well(const struct expectation *expectation)
