@@ -7,7 +7,8 @@
  * map_async that is answered by other threads, A the same, answered at once, i
  * timeout, y retry, h throttle, b tee and the second branch is read beside it,
  * as long as a consumer reads the first one, B tee and the second branch
- * leaves, n inspect).
+ * leaves, n inspect, w no stage, but a consumer that pauses at each batch, by
+ * EAGAIN or by a call, and is resumed later).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -242,6 +243,11 @@ static void add_inspector(struct uva_stream *stream)
                              &(struct uva_trace){.event = inspect_nothing});
 }
 
+static void add_none(struct uva_stream *stream)
+{
+    (void)stream;
+}
+
 static void (*const stages[128])(struct uva_stream *stream) = {
     ['m'] = add_map,
     ['p'] = add_parallel,
@@ -258,7 +264,15 @@ static void (*const stages[128])(struct uva_stream *stream) = {
     ['i'] = add_timeout,
     ['B'] = add_tee_left,
     ['n'] = add_inspector,
+    ['w'] = add_none,
 };
+
+static bool chain_has(char letter)
+{
+    const char *chain = getenv("UVA_SUBJECT_CHAIN");
+
+    return chain != NULL && strchr(chain, letter) != NULL;
+}
 
 static void chain_add(struct uva_stream *stream, struct uva_group *beside)
 {
@@ -284,7 +298,7 @@ static bool chain_can(int32_t plan)
     if (chain == NULL)
         return true;
     if (plan == UVA_SUBJECT_TASK_FAILS)
-        return strspn(chain, "min") == strlen(chain);
+        return strspn(chain, "minw") == strlen(chain);
     return plan != UVA_SUBJECT_ENDLESS || strchr(chain, 'b') == NULL;
 }
 
@@ -391,6 +405,25 @@ static int64_t value_in_struct(const struct ArrowArray *array, int64_t row)
     return ((const int64_t *)n->buffers[1])[array->offset + n->offset + row];
 }
 
+static void consumer_resume(void *ctx)
+{
+    uva_stream_resume(ctx);
+    uva_stream_release(ctx);
+}
+
+/* Pauses, until the loop has gone round. */
+static int consumer_wait(struct uva_stream *stream, int64_t ordinal)
+{
+    if (!chain_has('w'))
+        return 0;
+    if (ordinal % 2 == 0)
+        uva_stream_pause(stream);
+    if (uva_runtime_post(runtime, consumer_resume,
+                         uva_stream_acquire(stream)) != 0)
+        abort();
+    return ordinal % 2 == 0 ? 0 : EAGAIN;
+}
+
 static int consumer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct consumer *consumer = ctx;
@@ -409,7 +442,7 @@ static int consumer_on_batch(void *ctx, struct uva_batch *batch)
          batch->ordinal == consumer->k) ||
         consumer->manner == UVA_SUBJECT_HOLDS_AND_CANCELS)
         return ECANCELED; /* at the first batch, so that tasks wait */
-    return 0;
+    return consumer_wait(batch->stream, batch->ordinal);
 }
 
 static void consumer_on_done(void *ctx, const struct uva_outcome *outcome)
@@ -425,6 +458,8 @@ static void consumer_on_done(void *ctx, const struct uva_outcome *outcome)
                 : outcome->end == UVA_END_CANCELLED ? UVA_SUBJECT_CANCELLED
                                                     : UVA_SUBJECT_REFUSED;
     told->code = outcome->error.code;
+    if (outcome->end == UVA_END_COMPLETE && outcome->rows != told->rows)
+        abort(); /* each row was given to on_batch */
     (void)snprintf(told->message, sizeof(told->message), "%.255s",
                    outcome->error.message);
     report_tag(told, outcome->metadata);
