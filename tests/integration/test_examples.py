@@ -164,6 +164,11 @@ class Pipelines(Examples):
         self.assertIn("syntax error", error)
         self.assertNotIn("attempt", error)
 
+    def test_a_driver_without_partitions_is_told(self):
+        text, error = self.query("partitions", "SELECT 1", code=1)
+        self.assertEqual(text, "")
+        self.assertIn("cannot be partitioned", error)
+
     def test_rows_are_saved_and_the_first_are_shown(self):
         path = self.path("arrow")
         text, _ = self.query("save_and_show", "SELECT flight FROM flights",
