@@ -239,8 +239,9 @@ struct plan_columns {
     int64_t count;
 };
 
-static bool plan_columns(struct plan_walk *walk, struct plan_columns columns,
-                         struct plan_part part);
+static bool plan_columns(struct plan_walk *walk,
+                         const struct plan_columns *columns,
+                         const struct plan_part *part);
 
 /* Whether all but the buffers and the nulls is as it must be. */
 static inline bool plan_is_sound(const struct ArrowArray *array, int buffers,
@@ -259,11 +260,11 @@ static inline bool plan_is_sound(const struct ArrowArray *array, int buffers,
 
 /* The bytes of the bits of items; a byte counts for the first of its bits. */
 static inline int64_t plan_bits_size(const struct ArrowArray *array,
-                                     struct plan_part part)
+                                     const struct plan_part *part)
 {
-    const uint64_t at = (uint64_t)array->offset + (uint64_t)part.from;
+    const uint64_t at = (uint64_t)array->offset + (uint64_t)part->from;
 
-    return (int64_t)((at + (uint64_t)part.rows + 7) / 8 - (at + 7) / 8);
+    return (int64_t)((at + (uint64_t)part->rows + 7) / 8 - (at + 7) / 8);
 }
 
 /* Whether there can be as many nulls; -1 is an unknown number. */
@@ -275,7 +276,7 @@ static inline bool plan_nulls_are(const struct ArrowArray *array, int64_t most)
 /* Adds the bitmap, which may be absent. False if there cannot be as many nulls.
  */
 static inline bool plan_nulls(const struct ArrowArray *array,
-                              struct plan_part part, int64_t *size)
+                              const struct plan_part *part, int64_t *size)
 {
     if (array->buffers[0] == NULL)
         return plan_nulls_are(array, 0);
@@ -285,21 +286,57 @@ static inline bool plan_nulls(const struct ArrowArray *array,
 
 /* Adds the bitmap of a column of numbers; not the numbers, of which only the
  * width is known. */
-__attribute__((noinline)) static bool
-plan_fixed(const struct ArrowArray *column, const struct ArrowArray *dictionary,
-           struct plan_part part, int64_t *size)
+static bool plan_fixed(const struct ArrowArray *column,
+                       const struct ArrowArray *dictionary,
+                       const struct plan_part *part, int64_t *size)
 {
-    if (column == NULL || !plan_is_sound(column, 2, 0, dictionary, part.need))
+    if (column == NULL || !plan_is_sound(column, 2, 0, dictionary, part->need))
         return false;
     if (column->length == 0)
         return plan_nulls_are(column, 0);
     return column->buffers[1] != NULL && plan_nulls(column, part, size);
 }
 
-static bool plan_bits(const struct ArrowArray *column, struct plan_part part,
-                      int64_t *size)
+/* The same of columns as most are: with items, and without a number of nulls.
+ * Returns how many are such ones, from the first on. Calls no function, so that
+ * a column costs about 30 instructions. */
+__attribute__((noinline)) static int
+plan_fixed_plain(struct ArrowArray *const *columns, int count,
+                 const struct plan_part *part, int64_t *size)
 {
-    if (column == NULL || !plan_is_sound(column, 2, 0, NULL, part.need))
+    const int64_t least = part->need > 0 ? part->need : 1;
+    const int64_t bitmap = (part->rows + 7) / 8;
+    int i;
+
+    for (i = 0; i < count; i++) {
+        const struct ArrowArray *column = columns[i];
+
+        if (column == NULL || !plan_is_sound(column, 2, 0, NULL, least) ||
+            column->buffers[1] == NULL || !plan_nulls_are(column, 0))
+            break;
+        if (column->buffers[0] != NULL)
+            *size += (part->from | column->offset) == 0
+                         ? bitmap
+                         : plan_bits_size(column, part);
+    }
+    return i;
+}
+
+static bool plan_fixed_columns(struct ArrowArray *const *columns, int count,
+                               const struct plan_part *part, int64_t *size)
+{
+    for (int i = 0; i < count; i++) {
+        i += plan_fixed_plain(columns + i, count - i, part, size);
+        if (i < count && !plan_fixed(columns[i], NULL, part, size))
+            return false;
+    }
+    return true;
+}
+
+static bool plan_bits(const struct ArrowArray *column,
+                      const struct plan_part *part, int64_t *size)
+{
+    if (column == NULL || !plan_is_sound(column, 2, 0, NULL, part->need))
         return false;
     if (column->length == 0)
         return plan_nulls_are(column, 0);
@@ -307,42 +344,15 @@ static bool plan_bits(const struct ArrowArray *column, struct plan_part part,
     return column->buffers[1] != NULL && plan_nulls(column, part, size);
 }
 
-/* The same of neighbours. Most have items, from the first on, and no number of
- * nulls. */
-__attribute__((noinline)) static bool
-plan_fixed_columns(struct ArrowArray *const *columns, int count,
-                   const struct plan_part *part, int64_t *size)
-{
-    const int64_t least = part->need > 0 ? part->need : 1;
-    const int64_t bitmap = part->from == 0 ? (part->rows + 7) / 8 : 0;
-    int64_t sum = 0;
-
-    for (int i = 0; i < count; i++) {
-        const struct ArrowArray *column = columns[i];
-
-        if (column != NULL && plan_is_sound(column, 2, 0, NULL, least) &&
-            column->buffers[1] != NULL && plan_nulls_are(column, 0)) {
-            if (column->buffers[0] == NULL)
-                continue;
-            sum += (part->from | column->offset) == 0
-                       ? bitmap
-                       : plan_bits_size(column, *part);
-        } else if (!plan_fixed(column, NULL, *part, &sum))
-            return false;
-    }
-    *size += sum;
-    return true;
-}
-
 /* Texts: data between offsets, of which only the first and the last of the
  * whole column were checked. */
 static inline bool plan_text(const struct ArrowArray *column, int width,
-                             struct plan_part part, int64_t *size)
+                             const struct plan_part *part, int64_t *size)
 {
     const void *offsets;
     int64_t at, from, to;
 
-    if (column == NULL || !plan_is_sound(column, 3, 0, NULL, part.need))
+    if (column == NULL || !plan_is_sound(column, 3, 0, NULL, part->need))
         return false;
     if (column->length == 0)
         return plan_nulls_are(column, 0);
@@ -353,17 +363,17 @@ static inline bool plan_text(const struct ArrowArray *column, int width,
     to = uva__buffer_integer(offsets, width, column->offset + column->length);
     if (from < 0 || to < from || (to > 0 && column->buffers[2] == NULL))
         return false;
-    at = column->offset + part.from;
-    if (part.rows != column->length) {
+    at = column->offset + part->from;
+    if (part->rows != column->length) {
         from = uva__buffer_integer(offsets, width, at);
-        to = uva__buffer_integer(offsets, width, at + part.rows);
+        to = uva__buffer_integer(offsets, width, at + part->rows);
         if (from < 0 || to < from || column->buffers[2] == NULL)
             from = to = 0;
     }
     if ((to - from) >> PLAN_SIZE_BITS != 0)
         return false;
-    if (part.rows > 0)
-        *size += (part.rows + (at == 0)) * width + (to - from);
+    if (part->rows > 0)
+        *size += (part->rows + (at == 0)) * width + (to - from);
     return plan_nulls(column, part, size);
 }
 
@@ -374,7 +384,7 @@ plan_text_columns(struct ArrowArray *const *columns, int count,
     bool is_valid = true;
 
     for (int i = 0; i < count && is_valid; i++)
-        is_valid = plan_text(columns[i], sizeof(int32_t), *part, size);
+        is_valid = plan_text(columns[i], sizeof(int32_t), part, size);
     return is_valid;
 }
 
@@ -385,7 +395,7 @@ plan_large_text_columns(struct ArrowArray *const *columns, int count,
     bool is_valid = true;
 
     for (int i = 0; i < count && is_valid; i++)
-        is_valid = plan_text(columns[i], sizeof(int64_t), *part, size);
+        is_valid = plan_text(columns[i], sizeof(int64_t), part, size);
     return is_valid;
 }
 
@@ -396,27 +406,27 @@ plan_bits_columns(struct ArrowArray *const *columns, int count,
     bool is_valid = true;
 
     for (int i = 0; i < count && is_valid; i++)
-        is_valid = plan_bits(columns[i], *part, size);
+        is_valid = plan_bits(columns[i], part, size);
     return is_valid;
 }
 
 /* Neighbours of one simple type. */
 static bool plan_simple(struct plan_walk *walk,
                         struct ArrowArray *const *columns,
-                        struct plan_part part)
+                        const struct plan_part *part)
 {
     const uint8_t *const node = walk->at;
 
     walk->at += node[0] == PLAN_FIXED ? 4 : 2;
     if (node[0] == PLAN_TEXT)
-        return plan_text_columns(columns, node[1], &part, &walk->size);
+        return plan_text_columns(columns, node[1], part, &walk->size);
     if (node[0] == PLAN_LARGE_TEXT)
-        return plan_large_text_columns(columns, node[1], &part, &walk->size);
+        return plan_large_text_columns(columns, node[1], part, &walk->size);
     if (node[0] == PLAN_BITS)
-        return plan_bits_columns(columns, node[1], &part, &walk->size);
-    if (!plan_fixed_columns(columns, node[1], &part, &walk->size))
+        return plan_bits_columns(columns, node[1], part, &walk->size);
+    if (!plan_fixed_columns(columns, node[1], part, &walk->size))
         return false;
-    walk->size += part.rows * (node[2] | node[3] << 8);
+    walk->size += part->rows * (node[2] | node[3] << 8);
     return true;
 }
 
@@ -431,19 +441,23 @@ static bool plan_nothing(const struct ArrowArray *array, int64_t need)
 /* ---- nested ------------------------------------------------------------- */
 
 static bool plan_row(struct plan_walk *walk, const struct ArrowSchema *schema,
-                     const struct ArrowArray *array, struct plan_part part)
+                     const struct ArrowArray *array,
+                     const struct plan_part *part)
 {
     const int64_t n = schema->n_children;
+    struct plan_part below = {0, part->rows, 0};
 
-    if (!plan_is_sound(array, 1, n, NULL, part.need) ||
+    if (!plan_is_sound(array, 1, n, NULL, part->need) ||
         (n > 0 && array->children == NULL) ||
         !plan_nulls(array, part, &walk->size))
         return false;
-    part.need = array->length == 0 ? 0 : array->offset + array->length;
-    part.from = part.rows == 0 ? 0 : array->offset + part.from;
+    if (array->length > 0)
+        below.need = array->offset + array->length;
+    if (part->rows > 0)
+        below.from = array->offset + part->from;
     return plan_columns(
-        walk, (struct plan_columns){schema->children, array->children, n},
-        part);
+        walk, &(struct plan_columns){schema->children, array->children, n},
+        &below);
 }
 
 /* Items `from` to `to` of a child, as far as it has them. */
@@ -462,53 +476,54 @@ static bool plan_child(struct plan_walk *walk, const struct ArrowSchema *schema,
     if (part.rows <= 0)
         part.from = part.rows = 0;
     return plan_columns(
-        walk, (struct plan_columns){schema->children, array->children, 1},
-        part);
+        walk, &(struct plan_columns){schema->children, array->children, 1},
+        &part);
 }
 
 static bool plan_equal_lists(struct plan_walk *walk,
                              const struct ArrowSchema *schema,
                              const struct ArrowArray *array,
-                             struct plan_part part)
+                             const struct plan_part *part)
 {
     const int64_t items = strtol(schema->format + 3, NULL, 10); /* "+w:3" */
     int64_t at, need;
 
-    if (!plan_is_sound(array, 1, 1, NULL, part.need) ||
+    if (!plan_is_sound(array, 1, 1, NULL, part->need) ||
         !plan_nulls(array, part, &walk->size))
         return false;
-    at = array->offset + part.from;
+    at = array->offset + part->from;
     need = array->length == 0 ? 0 : (array->offset + array->length) * items;
-    return plan_child(walk, schema, array, at * items, (at + part.rows) * items,
-                      need);
+    return plan_child(walk, schema, array, at * items,
+                      (at + part->rows) * items, need);
 }
 
 /* The offsets are not checked. */
 static bool plan_list(struct plan_walk *walk, const struct ArrowSchema *schema,
                       const struct ArrowArray *array, int width,
-                      struct plan_part part)
+                      const struct plan_part *part)
 {
     int64_t at, from = 0, to = 0;
 
-    if (!plan_is_sound(array, 2, 1, NULL, part.need))
+    if (!plan_is_sound(array, 2, 1, NULL, part->need))
         return false;
     if (array->length == 0)
         return plan_nulls_are(array, 0) &&
                plan_child(walk, schema, array, 0, 0, 0);
     if (array->buffers[1] == NULL || !plan_nulls(array, part, &walk->size))
         return false;
-    if (part.rows > 0) {
-        at = array->offset + part.from;
+    if (part->rows > 0) {
+        at = array->offset + part->from;
         from = uva__buffer_integer(array->buffers[1], width, at);
-        to = uva__buffer_integer(array->buffers[1], width, at + part.rows);
-        walk->size += (part.rows + (at == 0)) * width;
+        to = uva__buffer_integer(array->buffers[1], width, at + part->rows);
+        walk->size += (part->rows + (at == 0)) * width;
     }
     return plan_child(walk, schema, array, from, to, 0);
 }
 
 /* All items of the dictionary count for the first item of the column. */
 static bool plan_index(struct plan_walk *walk, const struct ArrowSchema *schema,
-                       const struct ArrowArray *array, struct plan_part part)
+                       const struct ArrowArray *array,
+                       const struct plan_part *part)
 {
     struct ArrowArray *const dictionary = array->dictionary;
     const int width = walk->at[2];
@@ -517,23 +532,24 @@ static bool plan_index(struct plan_walk *walk, const struct ArrowSchema *schema,
     walk->at += 4;
     if (dictionary == NULL || !plan_fixed(array, dictionary, part, &walk->size))
         return false;
-    walk->size += part.rows * width;
-    if (part.rows > 0 && array->offset + part.from == 0)
+    walk->size += part->rows * width;
+    if (part->rows > 0 && array->offset + part->from == 0)
         rows = dictionary->length;
     return plan_columns(
-        walk, (struct plan_columns){&schema->dictionary, &dictionary, 1},
-        (struct plan_part){.rows = rows});
+        walk, &(struct plan_columns){&schema->dictionary, &dictionary, 1},
+        &(struct plan_part){.rows = rows});
 }
 
 static bool plan_other(struct plan_walk *walk, const struct ArrowSchema *schema,
-                       const struct ArrowArray *array, struct plan_part part)
+                       const struct ArrowArray *array,
+                       const struct plan_part *part)
 {
     int64_t size = 0;
 
-    if (uva__layout_check_column(schema, array, part.need, walk->on_host) != 0)
+    if (uva__layout_check_column(schema, array, part->need, walk->on_host) != 0)
         return false;
-    if (part.rows > 0)
-        size = uva__row_size_measure(schema, array, part.from, part.rows,
+    if (part->rows > 0)
+        size = uva__row_size_measure(schema, array, part->from, part->rows,
                                      walk->on_host);
     if (size >> PLAN_SIZE_BITS != 0)
         return false;
@@ -542,7 +558,8 @@ static bool plan_other(struct plan_walk *walk, const struct ArrowSchema *schema,
 }
 
 static bool plan_one(struct plan_walk *walk, const struct ArrowSchema *schema,
-                     const struct ArrowArray *array, struct plan_part part)
+                     const struct ArrowArray *array,
+                     const struct plan_part *part)
 {
     if (array == NULL)
         return false;
@@ -550,7 +567,7 @@ static bool plan_one(struct plan_walk *walk, const struct ArrowSchema *schema,
     case PLAN_INDEX:
         return plan_index(walk, schema, array, part);
     case PLAN_NOTHING:
-        return plan_nothing(array, part.need);
+        return plan_nothing(array, part->need);
     case PLAN_ROW:
         return plan_row(walk, schema, array, part);
     case PLAN_EQUAL_LISTS:
@@ -564,18 +581,19 @@ static bool plan_one(struct plan_walk *walk, const struct ArrowSchema *schema,
     }
 }
 
-static bool plan_columns(struct plan_walk *walk, struct plan_columns columns,
-                         struct plan_part part)
+static bool plan_columns(struct plan_walk *walk,
+                         const struct plan_columns *columns,
+                         const struct plan_part *part)
 {
     int64_t n, i = 0;
 
-    for (bool is_valid = true; i < columns.count; i += n) {
+    for (bool is_valid = true; i < columns->count; i += n) {
         n = *walk->at <= PLAN_SIMPLE_LAST ? walk->at[1] : 1;
         if (*walk->at <= PLAN_SIMPLE_LAST)
-            is_valid = plan_simple(walk, columns.arrays + i, part);
+            is_valid = plan_simple(walk, columns->arrays + i, part);
         else
             is_valid =
-                plan_one(walk, columns.schemas[i], columns.arrays[i], part);
+                plan_one(walk, columns->schemas[i], columns->arrays[i], part);
         if (!is_valid)
             return false;
     }
@@ -597,7 +615,7 @@ bool uva__plan_measure(const struct uva__plan *plan,
             return false;
     }
     if (!plan_row(&walk, schema, &batch->array,
-                  (struct plan_part){.rows = batch->array.length}))
+                  &(struct plan_part){.rows = batch->array.length}))
         return false;
     *size = walk.size;
     return true;
