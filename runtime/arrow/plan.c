@@ -37,9 +37,10 @@ enum plan_node {
 };
 
 enum {
-    PLAN_WIDEST = 255,  /* bytes of an item of PLAN_FIXED */
-    PLAN_COLUMNS = 255, /* at most, of one node */
-    PLAN_SIZE_BITS = 40 /* no column may be larger than their range */
+    PLAN_WIDEST = 255,    /* bytes of an item of PLAN_FIXED */
+    PLAN_COLUMNS = 255,   /* at most, of one node */
+    PLAN_ITEMS_BITS = 32, /* no list of equal lists has more items */
+    PLAN_SIZE_BITS = 40   /* no column may be larger than their range */
 };
 
 /* ---- making a plan ------------------------------------------------------ */
@@ -471,10 +472,14 @@ static bool plan_child(struct plan_walk *walk, const struct ArrowSchema *schema,
     if (array->children == NULL || array->children[0] == NULL)
         return false;
     most = array->children[0]->length;
-    part.from = from > 0 ? from : 0;
-    part.rows = (to < most ? to : most) - part.from;
-    if (part.rows <= 0)
-        part.from = part.rows = 0;
+    if (from < 0)
+        from = 0;
+    if (to > most)
+        to = most;
+    if (from < to) {
+        part.from = from;
+        part.rows = to - from;
+    }
     return plan_columns(
         walk, &(struct plan_columns){schema->children, array->children, 1},
         &part);
@@ -492,7 +497,9 @@ static bool plan_equal_lists(struct plan_walk *walk,
         !plan_nulls(array, part, &walk->size))
         return false;
     at = array->offset + part->from;
-    need = array->length == 0 ? 0 : (array->offset + array->length) * items;
+    need = array->length == 0 ? 0 : array->offset + array->length;
+    if (need >> 31 != 0 || (need *= items) >> PLAN_ITEMS_BITS != 0)
+        return false;
     return plan_child(walk, schema, array, at * items,
                       (at + part->rows) * items, need);
 }

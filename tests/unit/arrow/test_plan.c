@@ -289,6 +289,42 @@ START_TEST(texts_lie_between_their_offsets)
 }
 END_TEST
 
+/* Offsets of lists are not checked: those items count that the child has. */
+START_TEST(lists_have_the_items_of_their_child)
+{
+    static const int64_t wrong[][3] = {
+        {INT64_MAX, 0, INT64_MIN},
+        {-9, 0, INT64_MAX},
+        {((int64_t)1 << 50) + 1, 0, INT64_MIN + ((int64_t)1 << 50)}};
+
+    batch_make(17, 1); /* "+L" */
+    ck_assert_str_eq(schema.children[0]->format, "+L");
+    for (size_t i = 0; i < 3; i++) {
+        batch.array.children[0]->buffers[1] = wrong[i];
+        ck_assert(accepts());
+    }
+    batch_drop();
+}
+END_TEST
+
+/* As many items as no child can have, and as no integer can be. */
+START_TEST(lists_of_equal_size_are_short)
+{
+    struct ArrowArray *column, *below;
+
+    batch_make(20, 1); /* "+w:3" */
+    column = batch.array.children[0];
+    below = column->children[0];
+    schema.children[0]->format = "+w:2147483647";
+    batch.array.offset = INT32_MAX;
+    column->length = INT64_C(3) << 31;
+    column->offset = INT32_MAX;
+    below->length = INT64_MAX;
+    ck_assert(!accepts());
+    batch_drop();
+}
+END_TEST
+
 /* Ways to spoil the second column's schema. */
 static void schema_spoil(struct ArrowSchema *column, int way)
 {
@@ -350,6 +386,8 @@ int main(void)
     tcase_add_loop_test(tcase, a_batch_with_a_fault_is_not_accepted, 0,
                         FORMAT_COUNT);
     tcase_add_test(tcase, texts_lie_between_their_offsets);
+    tcase_add_test(tcase, lists_have_the_items_of_their_child);
+    tcase_add_test(tcase, lists_of_equal_size_are_short);
     tcase_add_loop_test(tcase, a_schema_that_no_batch_fits_has_no_plan, 0, 6);
     tcase_add_test(tcase, memory_of_a_device_is_not_read);
     return suite_main("plan", NULL, NULL, tcase, NULL);
