@@ -225,11 +225,9 @@ static void file_stop(struct uva__writer *writer)
 {
     struct file_writer *w = (struct file_writer *)writer;
 
-    if (writer->is_unwanted) {
-        atomic_store(&w->is_stopped, true);
-        if (w->wake[1] >= 0)
-            (void)!write(w->wake[1], "", 1);
-    }
+    if (writer->is_unwanted && !atomic_exchange(&w->is_stopped, true) &&
+        w->wake[1] >= 0)
+        (void)!write(w->wake[1], "", 1); /* once, as a full pipe blocks */
     uva_pusher_close(w->end, NULL, NULL);
     uva_stream_drop(w->guard);
     w->end = NULL;

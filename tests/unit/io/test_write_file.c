@@ -18,7 +18,13 @@
 #include "support/fixture.h"
 #include "uvarrow/io.h"
 
-enum { BATCHES = 20, ROWS = 2000, BYTES = BATCHES * ROWS * 8, ROOM = 64 };
+enum {
+    BATCHES = 20,
+    ROWS = 2000,
+    BYTES = BATCHES * ROWS * 8,
+    MANY = 70000,
+    ROOM = 64
+};
 
 /* Two ends of a pipe, whose writer blocks; of one whose writer does not; and of
  * sockets. */
@@ -109,16 +115,21 @@ static int open_ends(enum ends kind)
     return ends[1];
 }
 
-static void start(enum ends kind, bool is_chunked)
+static void start_within(enum ends kind, bool is_chunked, int64_t high_bytes)
 {
     const struct uva_write options = {.http_chunked = is_chunked,
                                       .on_done = on_done,
                                       .ctx = &run,
-                                      .high_bytes = 2 * BYTES};
+                                      .high_bytes = high_bytes};
     const int fd = open_ends(kind);
 
     ck_assert_int_eq(uva_stream_write_file(stream, fd, &options, NULL), 0);
     (void)close(fd); /* the writer has a copy */
+}
+
+static void start(enum ends kind, bool is_chunked)
+{
+    start_within(kind, is_chunked, 2 * BYTES);
 }
 
 /* Turns the loop until the source has given all batches, and the other end is
@@ -193,6 +204,26 @@ START_TEST(a_cancel_ends_the_wait)
     ck_assert_int_eq(run.outcome.error.code, ETIMEDOUT);
     fake_source_open_gate(&f.fake);
     loop_settle(&f.loop); /* no worker is left in a write */
+}
+END_TEST
+
+/* More parts than bytes that the wake-up of the worker has room for. */
+START_TEST(a_cancel_leaves_out_any_number_of_parts)
+{
+    f.fake.batches = MANY;
+    f.fake.rows = 1;
+    f.fake.gate_at = MANY - 1;
+    start_within(PIPE, false, INT64_MAX);
+    fixture_await_gate(&f);
+    uva_stream_cancel(stream, ETIMEDOUT, "too slow");
+    loop_until(&f.loop, is_done, NULL);
+    ck_assert_int_eq(run.outcome.end, UVA_END_CANCELLED);
+    fake_source_open_gate(&f.fake);
+    uva_stream_release(stream);
+    stream = NULL;
+    fixture_close(&f); /* the loop thread is not left in a write either */
+    close_reader();
+    set_up();
 }
 END_TEST
 
@@ -358,6 +389,7 @@ int main(void)
     suite_add_loops(all, 0, KINDS, a_reader_that_comes_later_gets_all, NULL);
     suite_add_loops(all, 0, KINDS, a_reader_that_leaves_ends_the_stream, NULL);
     suite_add_loops(all, 0, KINDS, a_cancel_ends_the_wait, NULL);
+    suite_add(all, a_cancel_leaves_out_any_number_of_parts, NULL);
     suite_add_loops(all, 0, KINDS, a_drop_ends_the_wait, NULL);
     suite_add_loops(all, 0, 2 * KINDS, a_drain_waits_for_writes, NULL);
     suite_add_loops(all, 0, 2 * KINDS, a_close_ends_the_wait, NULL);
