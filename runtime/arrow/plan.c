@@ -362,7 +362,8 @@ static inline bool plan_text(const struct ArrowArray *column, int width,
         return false;
     from = uva__buffer_integer(offsets, width, column->offset);
     to = uva__buffer_integer(offsets, width, column->offset + column->length);
-    if (from < 0 || to < from || (to > 0 && column->buffers[2] == NULL))
+    if (from < 0 || to < from || to >> PLAN_SIZE_BITS != 0 ||
+        (to > 0 && column->buffers[2] == NULL))
         return false;
     at = column->offset + part->from;
     if (part->rows != column->length) {

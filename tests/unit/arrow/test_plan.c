@@ -266,6 +266,7 @@ START_TEST(texts_lie_between_their_offsets)
         {-1, 0, 3}, {3, 3, 2}, {0, 1, (int64_t)1 << 41}, {5, 0, INT64_MIN}};
     static const int64_t strange[][3] = {
         {0, 9, 3}, {0, -9, 3}, {0, INT64_MAX, 3}, {0, INT64_MIN, 3}};
+    static const int64_t huge[] = {8, 8, INT64_MAX};
 
     batch_make(9, 1); /* "Z" */
     for (size_t i = 0; i < 4; i++) {
@@ -285,6 +286,9 @@ START_TEST(texts_lie_between_their_offsets)
         batch.array.length = 2;
         batch.array.offset = 0;
     }
+    batch.array.children[0]->buffers[1] = huge;
+    batch.array.length = 0;
+    ck_assert(!accepts());
     batch_drop();
 }
 END_TEST
