@@ -99,6 +99,16 @@ static bool is_done(void *ctx)
     return run.is_done;
 }
 
+/* The writer has closed its end, so no worker is left in a write. */
+static bool writer_has_gone(void *ctx)
+{
+    struct pollfd end = {.fd = reader};
+
+    (void)ctx;
+    loop_nudge(&f.loop);
+    return poll(&end, 1, 0) == 1 && (end.revents & POLLHUP) != 0;
+}
+
 static int open_ends(enum ends kind)
 {
     int ends[2];
@@ -203,7 +213,20 @@ START_TEST(a_cancel_ends_the_wait)
     ck_assert_int_eq(run.outcome.end, UVA_END_CANCELLED);
     ck_assert_int_eq(run.outcome.error.code, ETIMEDOUT);
     fake_source_open_gate(&f.fake);
-    loop_settle(&f.loop); /* no worker is left in a write */
+    loop_until(&f.loop, writer_has_gone, NULL);
+}
+END_TEST
+
+/* The stream is over; the writes that are left go on. */
+START_TEST(a_cancel_comes_too_late_after_the_source)
+{
+    fill(_i);
+    uva_stream_cancel(stream, ETIMEDOUT, "too slow");
+    reads = true;
+    loop_until(&f.loop, is_done, NULL);
+    read_some();
+    ck_assert_int_eq(run.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(run.bytes, received);
 }
 END_TEST
 
@@ -229,10 +252,13 @@ END_TEST
 
 START_TEST(a_drop_ends_the_wait)
 {
-    fill(_i);
+    f.fake.gate_at = BATCHES - 1;
+    start(_i, false);
+    fixture_await_gate(&f);
     uva_stream_drop(stream);
     stream = NULL;
-    loop_settle(&f.loop);
+    fake_source_open_gate(&f.fake);
+    loop_until(&f.loop, writer_has_gone, NULL);
     ck_assert(!run.is_done);
 }
 END_TEST
@@ -389,6 +415,8 @@ int main(void)
     suite_add_loops(all, 0, KINDS, a_reader_that_comes_later_gets_all, NULL);
     suite_add_loops(all, 0, KINDS, a_reader_that_leaves_ends_the_stream, NULL);
     suite_add_loops(all, 0, KINDS, a_cancel_ends_the_wait, NULL);
+    suite_add_loops(all, 0, KINDS, a_cancel_comes_too_late_after_the_source,
+                    NULL);
     suite_add(all, a_cancel_leaves_out_any_number_of_parts, NULL);
     suite_add_loops(all, 0, KINDS, a_drop_ends_the_wait, NULL);
     suite_add_loops(all, 0, 2 * KINDS, a_drain_waits_for_writes, NULL);
