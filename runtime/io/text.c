@@ -156,7 +156,8 @@ static void csv_put_quoted(struct uva__text *text, const char *field,
             at += 8;
         }
     }
-    at = put_doubled(at, field + i, size - i);
+    if (i < size) /* without bytes the field may be NULL */
+        at = put_doubled(at, field + i, size - i);
     *at++ = '"';
     uva__text_advance(text, at);
 }
