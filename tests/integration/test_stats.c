@@ -648,8 +648,13 @@ START_TEST(times_are_measured_where_that_is_asked_for)
     add_map(f.stream, false);
     add_transform(f.stream, false);
     fixture_start(&f);
-    recording_await(&f.got, &f.loop, 1); /* all stages wait for the second */
+    recording_await(&f.got, &f.loop, 1);
     fixture_await_gate(&f);
+    do { /* until all stages wait for the second batch, and know it */
+        (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
+        read_stats(f.stream);
+    } while (stages[2].waiting != UVA_WAITING_SOURCE);
+    (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
     fake_source_open_gate(&f.fake);
     ck_assert_int_eq(fixture_await(&f), 0);
     read_stats(f.stream);
