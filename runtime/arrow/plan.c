@@ -345,37 +345,60 @@ static bool plan_bits(const struct ArrowArray *column,
     return column->buffers[1] != NULL && plan_nulls(column, part, size);
 }
 
-/* Texts: data between offsets, of which only the first and the last of the
- * whole column were checked. */
+/* Where texts begin and end in the data. */
+struct plan_data {
+    int64_t from, to;
+};
+
+/* Of all texts of a column. False if these offsets are wrong; no other ones are
+ * read. */
+static inline bool plan_data_of_column(const struct ArrowArray *column,
+                                       int width, struct plan_data *data)
+{
+    const void *const offsets = column->buffers[1];
+
+    if (offsets == NULL)
+        return false;
+    data->from = uva__buffer_integer(offsets, width, column->offset);
+    data->to =
+        uva__buffer_integer(offsets, width, column->offset + column->length);
+    return data->from >= 0 && data->to >= data->from &&
+           data->to >> PLAN_SIZE_BITS == 0 &&
+           (data->to == 0 || column->buffers[2] != NULL);
+}
+
+/* Of some of its texts, whose offsets may be wrong. False if they are far
+ * apart.
+ */
+static bool plan_data_of_part(const struct ArrowArray *column, int width,
+                              const struct plan_part *part,
+                              struct plan_data *data)
+{
+    const int64_t at = column->offset + part->from;
+
+    data->from = uva__buffer_integer(column->buffers[1], width, at);
+    data->to = uva__buffer_integer(column->buffers[1], width, at + part->rows);
+    if (data->from < 0 || data->to < data->from || column->buffers[2] == NULL)
+        data->from = data->to = 0;
+    return (data->to - data->from) >> PLAN_SIZE_BITS == 0;
+}
+
 static inline bool plan_text(const struct ArrowArray *column, int width,
                              const struct plan_part *part, int64_t *size)
 {
-    const void *offsets;
-    int64_t at, from, to;
+    struct plan_data data;
 
     if (column == NULL || !plan_is_sound(column, 3, 0, NULL, part->need))
         return false;
     if (column->length == 0)
         return plan_nulls_are(column, 0);
-    offsets = column->buffers[1];
-    if (offsets == NULL)
-        return false;
-    from = uva__buffer_integer(offsets, width, column->offset);
-    to = uva__buffer_integer(offsets, width, column->offset + column->length);
-    if (from < 0 || to < from || to >> PLAN_SIZE_BITS != 0 ||
-        (to > 0 && column->buffers[2] == NULL))
-        return false;
-    at = column->offset + part->from;
-    if (part->rows != column->length) {
-        from = uva__buffer_integer(offsets, width, at);
-        to = uva__buffer_integer(offsets, width, at + part->rows);
-        if (from < 0 || to < from || column->buffers[2] == NULL)
-            from = to = 0;
-    }
-    if ((to - from) >> PLAN_SIZE_BITS != 0)
+    if (!plan_data_of_column(column, width, &data) ||
+        (part->rows != column->length &&
+         !plan_data_of_part(column, width, part, &data)))
         return false;
     if (part->rows > 0)
-        *size += (part->rows + (at == 0)) * width + (to - from);
+        *size += (part->rows + (column->offset + part->from == 0)) * width +
+                 (data.to - data.from);
     return plan_nulls(column, part, size);
 }
 
