@@ -201,7 +201,14 @@ static int unfinished_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         return code == EAGAIN ? 0 : code;
     }
     ck_assert_int_eq(emit_one(emit, emitter, 1), 0);
-    ck_assert_int_eq(emit_one(emit, emitter, 2), EAGAIN);
+    code = emit_one(emit, emitter, 2);
+    if (code == 0 && !options.on_loop) { /* the consumer was faster */
+        (void)atomic_fetch_add(&did.calls, 1);
+        (void)emit_one(emit, emitter, 3);
+        (void)emit_one(emit, emitter, 4);
+        return 0;
+    }
+    ck_assert_int_eq(code, EAGAIN);
     while (!options.on_loop && atomic_load(&consumer.batches) < 2)
         (void)sched_yield();
     code = emit_one(emit, emitter, 3);
