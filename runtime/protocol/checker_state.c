@@ -241,12 +241,12 @@ static bool is_terminal(enum uva__call call)
            call == UVA__CALL_RELEASE;
 }
 
+/* Errors and releases cannot be refused. */
 static void note_refusal(struct uva__checker_state *p, enum uva__call call)
 {
     if (call == UVA__CALL_SCHEMA)
         p->refusal = UVA__REFUSAL_OF_SCHEMA;
-    else if ((call == UVA__CALL_TASK || call == UVA__CALL_END) &&
-             p->refusal == UVA__REFUSAL_NONE)
+    else if (p->refusal == UVA__REFUSAL_NONE)
         p->refusal = UVA__REFUSAL_OF_TASK;
 }
 

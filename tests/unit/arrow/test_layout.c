@@ -1095,6 +1095,20 @@ START_TEST(what_is_looked_at_quickly_is_held_to_the_same_rules)
 }
 END_TEST
 
+/* No more items than an integer counts. */
+START_TEST(equal_lists_may_have_the_most_items)
+{
+    struct bench *bench = nested("+w:2147483647", 1, 1);
+    struct ArrowArray *items = bench->array.array.children[0];
+
+    bench->schema.children[0]->format = "n";
+    items->n_buffers = 0;
+    items->length = INT64_MAX;
+    bench->array.array.length = INT64_C(1) << 33;
+    ck_assert_int_eq(size_of(bench), 0);
+}
+END_TEST
+
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 static TCase *sizes(void)
@@ -1104,6 +1118,7 @@ static TCase *sizes(void)
     tcase_add_loop_test(tcase, fixed_widths_count_offset_and_length, 0,
                         COUNT(FIXED));
     tcase_add_test(tcase, nulls_need_nothing);
+    tcase_add_test(tcase, equal_lists_may_have_the_most_items);
     tcase_add_test(tcase, bits_fill_whole_bytes);
     tcase_add_test(tcase, a_width_of_nothing_needs_nothing);
     tcase_add_test(tcase, text_counts_up_to_its_last_offset);

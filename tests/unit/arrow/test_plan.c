@@ -99,8 +99,9 @@ static void node_make(struct ArrowSchema *type, struct ArrowArray *array,
                   "u", ROWS);
 }
 
-/* A batch of `n` columns, of the formats from number `first` on. */
-static void batch_make(int first, int n)
+/* A batch of `n` columns, of the formats from number `first` on, or all of that
+ * one. */
+static void batch_make_of(int first, int n, bool same)
 {
     batch = (struct ArrowDeviceArray){.device_type = ARROW_DEVICE_CPU,
                                       .device_id = -1};
@@ -108,8 +109,13 @@ static void batch_make(int first, int n)
     plain_array(&batch.array, 2, 1, n);
     for (int i = 0; i < n; i++)
         node_make(schema.children[i], batch.array.children[i],
-                  FORMATS[(first + i) % FORMAT_COUNT], 2);
+                  FORMATS[(same ? first : first + i) % FORMAT_COUNT], 2);
     uva__plan_init(&plan, &allocator, &schema);
+}
+
+static void batch_make(int first, int n)
+{
+    batch_make_of(first, n, false);
 }
 
 static void set_up(void)
@@ -185,6 +191,55 @@ START_TEST(any_number_of_columns_is_measured)
 }
 END_TEST
 
+/* Neighbours of one type are one node, up to a number. */
+START_TEST(neighbours_of_one_type_are_measured)
+{
+    batch_make_of(_i, 300, true);
+    ck_assert_msg(accepts(), "%s", FORMATS[_i]);
+    batch_drop();
+}
+END_TEST
+
+/* The same of which the last but one has a fault. */
+START_TEST(neighbours_of_a_fault_are_not_accepted)
+{
+    batch_make_of(_i, 3, true);
+    batch.array.children[1]->n_buffers--;
+    ck_assert_msg(!accepts(), "%s", FORMATS[_i]);
+    batch.array.children[1]->n_buffers++;
+    batch.array.children[1]->length = 1;
+    ck_assert_msg(!accepts(), "%s", FORMATS[_i]);
+    batch_drop();
+}
+END_TEST
+
+static void released_by_nobody(struct ArrowSchema *node)
+{
+    (void)node;
+}
+
+START_TEST(a_schema_with_too_many_nodes_has_no_plan)
+{
+    enum { SHARED = 600 * 1000 };
+    struct ArrowSchema leaf = {.format = "i", .release = released_by_nobody};
+    struct ArrowSchema row = {.format = "+s",
+                              .n_children = SHARED,
+                              .children = calloc(SHARED, sizeof(void *)),
+                              .release = released_by_nobody};
+    struct ArrowSchema *rows[2] = {&row, &row};
+    const struct ArrowSchema root = {.format = "+s",
+                                     .n_children = 2,
+                                     .children = rows,
+                                     .release = released_by_nobody};
+
+    for (int i = 0; i < SHARED; i++)
+        row.children[i] = &leaf;
+    uva__plan_init(&plan, &allocator, &root);
+    ck_assert_int_eq(plan.size, 0);
+    free(row.children);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_plan)
 {
     faulty_allocator_init(&faulty, 1);
@@ -237,8 +292,14 @@ static void node_spoil(struct ArrowArray *node)
         (void)accepts();
         node->buffers[i] = buffer;
     }
-    for (int i = 0; i < node->n_children; i++)
-        node_spoil(node->children[i]);
+    for (int i = 0; i < node->n_children; i++) {
+        struct ArrowArray *child = node->children[i];
+
+        node_spoil(child);
+        node->children[i] = NULL;
+        ck_assert(!accepts());
+        node->children[i] = child;
+    }
     if (node->dictionary != NULL)
         node_spoil(node->dictionary);
 }
@@ -247,13 +308,6 @@ START_TEST(a_batch_with_a_fault_is_not_accepted)
 {
     batch_make(_i, 2);
     node_spoil(&batch.array);
-    for (int i = 0; i < 2; i++) {
-        struct ArrowArray *column = batch.array.children[i];
-
-        batch.array.children[i] = NULL;
-        ck_assert(!accepts());
-        batch.array.children[i] = column;
-    }
     ck_assert(accepts());
     batch_drop();
 }
@@ -319,11 +373,69 @@ START_TEST(lists_of_equal_size_are_short)
     batch_make(20, 1); /* "+w:3" */
     column = batch.array.children[0];
     below = column->children[0];
+    batch.array.children[0]->length = 4;
     schema.children[0]->format = "+w:2147483647";
     batch.array.offset = INT32_MAX;
     column->length = INT64_C(3) << 31;
     column->offset = INT32_MAX;
     below->length = INT64_MAX;
+    ck_assert(!accepts());
+    batch_drop();
+}
+END_TEST
+
+/* A column without data has empty texts alone. */
+START_TEST(empty_texts_need_no_data)
+{
+    static const int32_t zeros[4];
+
+    batch_make(8, 1); /* "u" */
+    batch.array.children[0]->buffers[1] = zeros;
+    batch.array.children[0]->buffers[2] = NULL;
+    ck_assert(accepts());
+    batch.array.length = 1;
+    ck_assert(accepts());
+    batch_drop();
+}
+END_TEST
+
+START_TEST(lists_without_rows_have_a_child)
+{
+    struct ArrowArray *lists;
+
+    batch_make(16, 1); /* "+l" */
+    lists = batch.array.children[0];
+    batch.array.length = lists->length = 0;
+    ck_assert(accepts());
+    lists->null_count = 1;
+    ck_assert(!accepts());
+    lists->null_count = 0;
+    lists->children[0]->n_buffers--;
+    ck_assert(!accepts());
+    batch_drop();
+}
+END_TEST
+
+/* Their items are more than a plan counts; only the layout can tell. */
+START_TEST(large_equal_lists_are_left_to_the_layout)
+{
+    batch_make(20, 1); /* "+w:3" */
+    batch.array.children[0]->offset = INT32_MAX;
+    ck_assert(!accepts());
+    batch.array.children[0]->offset = 0;
+    batch.array.children[0]->length = 4;
+    schema.children[0]->format = "+w:2147483647";
+    ck_assert(!accepts());
+    batch_drop();
+}
+END_TEST
+
+START_TEST(large_columns_are_left_to_the_layout)
+{
+    batch_make(FORMAT_COUNT - 1, 1); /* "w:5000" */
+    schema.children[0]->format = "w:2147483647";
+    ck_assert(accepts());
+    batch.array.length = batch.array.children[0]->length = 1024;
     ck_assert(!accepts());
     batch_drop();
 }
@@ -386,6 +498,15 @@ int main(void)
                         FORMAT_COUNT);
     tcase_add_loop_test(tcase, no_rows_are_measured, 0, FORMAT_COUNT);
     tcase_add_test(tcase, any_number_of_columns_is_measured);
+    tcase_add_loop_test(tcase, neighbours_of_one_type_are_measured, 0,
+                        FORMAT_COUNT);
+    tcase_add_loop_test(tcase, neighbours_of_a_fault_are_not_accepted, 0,
+                        FORMAT_COUNT);
+    tcase_add_test(tcase, a_schema_with_too_many_nodes_has_no_plan);
+    tcase_add_test(tcase, empty_texts_need_no_data);
+    tcase_add_test(tcase, lists_without_rows_have_a_child);
+    tcase_add_test(tcase, large_equal_lists_are_left_to_the_layout);
+    tcase_add_test(tcase, large_columns_are_left_to_the_layout);
     tcase_add_test(tcase, without_memory_there_is_no_plan);
     tcase_add_loop_test(tcase, a_batch_with_a_fault_is_not_accepted, 0,
                         FORMAT_COUNT);
