@@ -315,9 +315,9 @@ UVA_API UVA_MUST_CHECK int uva_pusher_set_schema(struct uva_pusher *pusher,
  * loop thread.
  *
  * Returns in both cases EPIPE if the stream has ended; EINVAL without a schema,
- * for a negative timeout, or for an array that is released or on another device
- * type; ENOMEM. After every code but 0 and EAGAIN the batch is lost: it was
- * released.
+ * for a negative timeout, or for an array that is released, does not fit the
+ * schema or is on another device type; ENOMEM. After every code but 0 and
+ * EAGAIN the batch is lost: it was released.
  * Thread: any.
  * Clauses: AP-29. */
 UVA_API UVA_MUST_CHECK int uva_pusher_push(struct uva_pusher *pusher,
