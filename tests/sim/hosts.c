@@ -367,12 +367,14 @@ static void host_is_quiet(void *ctx)
     host->quiet = true;
 }
 
-/* By which call it ends, and how long that may take. */
+/* By which call it ends, and how long that may take. A job that was refused its
+ * thread is tried again after 10 ms, which a short limit does not wait for. */
 static void host_draw_end(struct host *host)
 {
     static const int64_t limits[] = {0, 0, 20000, 1, 40};
 
-    host->options.close_limit_ms = limits[sim_choose(are_patient ? 3 : 5)];
+    host->options.close_limit_ms =
+        limits[sim_choose(are_patient || arena_may_fail() ? 3 : 5)];
     host->joins_first =
         (host->joins || host->how == BY_THREAD) && peers_chance(1, 2);
     host->closes_inside = host->how == BY_LOOP && peers_chance(1, 3);
