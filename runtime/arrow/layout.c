@@ -423,7 +423,7 @@ int uva__layout_check_column(const struct ArrowSchema *schema,
 
     if (code == 0 && array->length < rows)
         code = EINVAL;
-    return code == 0 && walk.unknown ? ENOTSUP : code;
+    return code;
 }
 
 int uva_array_size(const struct ArrowSchema *schema,

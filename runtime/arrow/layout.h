@@ -40,8 +40,8 @@ UVA_MUST_CHECK int uva__layout_copied(const struct ArrowSchema *schema,
                                       int64_t *size_bytes,
                                       struct uva_error *error);
 
-/* Checks one column in that way, which must have `rows` items at least; its
- * memory is on the host, if `on_host`. Thread: any. */
+/* Checks one column in that way, of known formats, which must have `rows` items
+ * at least; its memory is on the host, if `on_host`. Thread: any. */
 UVA_MUST_CHECK int uva__layout_check_column(const struct ArrowSchema *schema,
                                             const struct ArrowArray *array,
                                             int64_t rows, bool on_host);
