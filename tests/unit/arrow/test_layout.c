@@ -1105,6 +1105,7 @@ START_TEST(equal_lists_may_have_the_most_items)
     items->n_buffers = 0;
     items->length = INT64_MAX;
     bench->array.array.length = INT64_C(1) << 33;
+    bench->array.array.offset = 1;
     ck_assert_int_eq(measure_both(bench), 0);
     ck_assert_int_eq(bench->size, 0);
     bench->array.array.offset = INT64_C(1) << 33;
