@@ -334,15 +334,14 @@ static bool plan_fixed_columns(struct ArrowArray *const *columns, int count,
     return true;
 }
 
+/* A column of bits has as many of them as a bitmap. */
 static bool plan_bits(const struct ArrowArray *column,
                       const struct plan_part *part, int64_t *size)
 {
-    if (column == NULL || !plan_is_sound(column, 2, 0, NULL, part->need))
+    if (!plan_fixed(column, NULL, part, size))
         return false;
-    if (column->length == 0)
-        return plan_nulls_are(column, 0);
     *size += plan_bits_size(column, part);
-    return column->buffers[1] != NULL && plan_nulls(column, part, size);
+    return true;
 }
 
 /* Where texts begin and end in the data. */
@@ -367,7 +366,7 @@ static inline bool plan_data_of_column(const struct ArrowArray *column,
            (data->to == 0 || column->buffers[2] != NULL);
 }
 
-/* Of some of its texts, whose offsets may be wrong. False if they are far
+/* Of some of its texts, whose offsets may be wrong. False if they lie far
  * apart.
  */
 static bool plan_data_of_part(const struct ArrowArray *column, int width,
@@ -402,31 +401,20 @@ static inline bool plan_text(const struct ArrowArray *column, int width,
     return plan_nulls(column, part, size);
 }
 
+/* Not inline, as the loop is slower among other ones. */
 __attribute__((noinline)) static bool
-plan_text_columns(struct ArrowArray *const *columns, int count,
+plan_text_columns(struct ArrowArray *const *columns, int count, int width,
                   const struct plan_part *part, int64_t *size)
 {
     bool is_valid = true;
 
     for (int i = 0; i < count && is_valid; i++)
-        is_valid = plan_text(columns[i], sizeof(int32_t), part, size);
+        is_valid = plan_text(columns[i], width, part, size);
     return is_valid;
 }
 
-__attribute__((noinline)) static bool
-plan_large_text_columns(struct ArrowArray *const *columns, int count,
-                        const struct plan_part *part, int64_t *size)
-{
-    bool is_valid = true;
-
-    for (int i = 0; i < count && is_valid; i++)
-        is_valid = plan_text(columns[i], sizeof(int64_t), part, size);
-    return is_valid;
-}
-
-__attribute__((noinline)) static bool
-plan_bits_columns(struct ArrowArray *const *columns, int count,
-                  const struct plan_part *part, int64_t *size)
+static bool plan_bits_columns(struct ArrowArray *const *columns, int count,
+                              const struct plan_part *part, int64_t *size)
 {
     bool is_valid = true;
 
@@ -443,12 +431,11 @@ static bool plan_simple(struct plan_walk *walk,
     const uint8_t *const node = walk->at;
 
     walk->at += node[0] == PLAN_FIXED ? 4 : 2;
-    if (node[0] == PLAN_TEXT)
-        return plan_text_columns(columns, node[1], part, &walk->size);
-    if (node[0] == PLAN_LARGE_TEXT)
-        return plan_large_text_columns(columns, node[1], part, &walk->size);
     if (node[0] == PLAN_BITS)
         return plan_bits_columns(columns, node[1], part, &walk->size);
+    if (node[0] != PLAN_FIXED)
+        return plan_text_columns(columns, node[1], node[0] == PLAN_TEXT ? 4 : 8,
+                                 part, &walk->size);
     if (!plan_fixed_columns(columns, node[1], part, &walk->size))
         return false;
     walk->size += part->rows * (node[2] | node[3] << 8);

@@ -2,8 +2,6 @@
 /* Measures batches by the plan of their schema, or in full. */
 #include "stream/measure.h"
 
-#include <string.h>
-
 #include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "uvarrow/arrow.h"
