@@ -228,6 +228,19 @@ def written(value, depth=3, indent=1):
     return ends[0] + space + ("," + space).join(rows) + space[:-1] + ends[1]
 
 
+def kept(how, measured):
+    """The figures of the file --from, or measured; written to --results, too"""
+    if how.origin:
+        with open(how.origin, encoding="utf-8") as file:
+            figures = json.load(file)
+    else:
+        figures = measured()
+    if how.results:
+        with open(how.results, "w", encoding="utf-8") as file:
+            file.write(written(figures) + "\n")
+    return figures
+
+
 def sections():
     """The measurements of other programs"""
     text = ""
@@ -253,23 +266,20 @@ def arguments():
     return parser.parse_args()
 
 
+def measured(how):
+    results = {"machine": machine(), "rounds": how.rounds, "passes": PASSES}
+    results["instructions"], results["profiles"] = \
+        ({}, {}) if how.no_instructions else instructions(how.folder)
+    results["figures"] = measure(how.folder, how.rounds, how.scale)
+    results["figures"]["one"].update(installed(results["instructions"]))
+    return results
+
+
 def main():
     how = arguments()
-    if how.origin:
-        with open(how.origin, encoding="utf-8") as file:
-            kept = json.load(file)
-    else:
-        results = {"machine": machine(), "rounds": how.rounds,
-                   "passes": PASSES}
-        results["instructions"], results["profiles"] = \
-            ({}, {}) if how.no_instructions else instructions(how.folder)
-        results["figures"] = measure(how.folder, how.rounds, how.scale)
-        results["figures"]["one"].update(installed(results["instructions"]))
-        kept = report.summary(results)
-    if how.results:
-        with open(how.results, "w", encoding="utf-8") as file:
-            file.write(written(kept) + "\n")
-    page = report.page(kept) + sections() + "\n" + gpu_table.section()
+    results = None if how.origin else measured(how)
+    figures = kept(how, lambda: report.summary(results))
+    page = report.page(figures) + sections() + "\n" + gpu_table.section()
     if how.page:
         with open(how.page, "w", encoding="utf-8") as file:
             file.write(page)

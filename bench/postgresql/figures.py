@@ -101,14 +101,7 @@ def arguments():
 
 def main():
     how = arguments()
-    if how.origin:
-        with open(how.origin, encoding="utf-8") as file:
-            kept = json.load(file)
-    else:
-        kept = Bench(how).run()
-    if how.results:
-        with open(how.results, "w", encoding="utf-8") as file:
-            file.write(suite.written(kept) + "\n")
+    kept = suite.kept(how, lambda: Bench(how).run())
     print("\n".join(table.lines(kept)))
 
 

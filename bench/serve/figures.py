@@ -20,7 +20,6 @@ Markdown; the text between two marks in it is replaced (table.py).
 """
 import argparse
 import glob
-import json
 import os
 import re
 import resource
@@ -352,21 +351,18 @@ def arguments():
     return parser.parse_args()
 
 
+def measured(how):
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+    bench = Bench(how)
+    bench.measure()
+    bench.log.close()
+    return summary(bench)
+
+
 def main():
     how = arguments()
-    if how.origin:
-        with open(how.origin, encoding="utf-8") as file:
-            kept = json.load(file)
-    else:
-        descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-        bench = Bench(how)
-        bench.measure()
-        bench.log.close()
-        kept = summary(bench)
-    if how.results:
-        with open(how.results, "w", encoding="utf-8") as file:
-            file.write(suite.written(kept) + "\n")
+    kept = suite.kept(how, lambda: measured(how))
     for page in how.page:
         table.put(page, kept)
     for page in how.check:
