@@ -168,9 +168,9 @@ static void on_batch_between(struct recording_consumer *c,
 
     if (c->taken < 3)
         ck_assert_int_eq(batch->ordinal, order[c->taken]);
+    on_batch(c, batch);
     if (c->taken == 0)
         c->answer = EAGAIN; /* until all five have been mapped */
-    on_batch(c, batch);
     if (batch->ordinal != pass_at)
         return;
     while (atomic_load(&map.running) > 0)
