@@ -207,11 +207,11 @@ static int offsets_span(const struct uva__concat_node *node,
 
     *first = uva__buffer_integer(offsets, node->width, run->at);
     last = uva__buffer_integer(offsets, node->width, run->at + run->count);
+    if (*first < 0 || last < *first ||
+        last > uva__buffer_integer(offsets, node->width, behind))
+        return EINVAL;
     *size = last - *first;
-    return *first < 0 || last < *first ||
-                   last > uva__buffer_integer(offsets, node->width, behind)
-               ? EINVAL
-               : 0;
+    return 0;
 }
 
 /* Copies the offsets of a run, and the end of its last item, for items that
