@@ -189,7 +189,7 @@ def test_schemes_are_those_of_the_library():
     path = os.path.join(os.path.dirname(__file__), "../../runtime/adbc/uri.c")
     with open(path) as file:
         pairs = re.findall(r'\{"([a-z+]+)", "([a-z]+)"\}', file.read())
-    assert dict(pairs) == uvarrow.adbc._SCHEMES
+    assert dict(pairs) == uvarrow._driver.SCHEMES
 
 
 def test_a_pool_with_stages(run, pool):

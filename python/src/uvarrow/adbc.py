@@ -10,11 +10,10 @@ Connecting, executing and fetching run on worker threads, in C, without the
 GIL. A query that is cancelled is cancelled in the database.
 """
 import contextlib
-import importlib.util
 import weakref
 from collections.abc import AsyncIterable, Generator, Iterator, Mapping, Sequence
 
-from . import _check, _core, _host
+from . import _check, _core, _driver, _host
 from ._error import Error
 from ._stream import _BYTES, _WINDOW, Stream, _feed, _half
 from ._stream import stream as _stream
@@ -25,11 +24,6 @@ _STATS = "used", "idle", "stuck", "waiting", "connections", "queries"
 
 _BATCH_ROWS = 1024 # of dicts
 _MODES = "create", "append", "replace", "create_append"
-
-# drivers with another name than the scheme of a URI
-_SCHEMES = {"postgres": "postgresql", "grpc": "flightsql",
-            "grpc+tcp": "flightsql", "grpc+tls": "flightsql",
-            "grpc+unix": "flightsql"}
 
 
 class Pool:
@@ -70,8 +64,8 @@ class Pool:
                 raise ValueError("uvarrow: uri is given twice: options has it, "
                                  "too")
             options["uri"] = _check.text(uri, "uri")
-        driver, options = _driver(_check.optional(_check.text, driver,
-                                                  "driver"), options)
+        driver, options, self._driver = _driver.find(
+            _check.optional(_check.text, driver, "driver"), options)
         self._how = (driver,
                      _check.optional(_check.text, entrypoint, "entrypoint"),
                      _pairs(options),
@@ -185,6 +179,12 @@ class Pool:
         return self
 
     def __exit__(self, *exc_info):
+        self.close()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *exc_info):
         self.close()
 
     def _opened(self):
@@ -338,32 +338,6 @@ async def _finish(stream):
 
 def _pairs(options):
     return [text for pair in options.items() for text in pair]
-
-
-def _driver(driver, options):
-    """The library of a driver that is a package of Python, and its options.
-    Where there is no such package, C looks further, and finds the name in the
-    URI by the same rules."""
-    if driver is not None:
-        return _library(driver) or driver, options
-    scheme, colon, rest = str(options.get("uri", "")).partition(":")
-    library = _library(_SCHEMES.get(scheme, scheme)) if colon else None
-    if library is not None and not rest.startswith("//"):
-        options = {**options, "uri": rest}
-    return library, options
-
-
-def _library(name):
-    """The library in the package of a driver, or None. Packages of ADBC have a
-    private function for that, DuckDB's has a public one."""
-    package = f"adbc_driver_{name}"
-    if not package.isidentifier() or importlib.util.find_spec(package) is None:
-        return None
-    module = importlib.import_module(package)
-    for find in ("_driver_path", "driver_path"):
-        if hasattr(module, find):
-            return getattr(module, find)()
-    return None
 
 
 def _rows(host, stream, parameters, by_name, table):
