@@ -42,7 +42,7 @@ SYSTEM = ("runtime/base/platform_linux.c", "runtime/base/platform_posix.c",
           "runtime/base/platform.h",
           "runtime/loop/readiness_unix.c", "runtime/io/file_writer.c",
           "runtime/io/file_reader.c",
-          "runtime/adbc/library.c",
+          "runtime/adbc/library.c", "runtime/adbc/environment.c",
           "runtime/adbc/find.c", "runtime/adbc/interrupt.c",
           "tck/", "tools/", "tests/", "examples/", "bench/", "python/")
 # POSIX threads, which Windows has as well with the compilers that we use, are
@@ -107,6 +107,7 @@ MAY = {
                      "commands.h", "lines.h", "loop.h", "output.h", "report.h"],
     "tools/loop.c": ["uvarrow/", "<uv.h>", "loop/own_loop.h"],
     "tools/sql.c": ["uvarrow/", "adbc/sql.h"],
+    "tools/guess.c": ["uvarrow/", "adbc/uri.h"],
     "tools/from.c": ["uvarrow/", "client/client.h"],
     "tools/client/": ["uvarrow/", "<uv.h>", "<llhttp.h>", "<jansson.h>",
                       "access.h", "bytes.h", "loop.h", "transport.h",

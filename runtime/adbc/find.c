@@ -7,7 +7,8 @@
  *   a name:                     name.toml, then the library, in each folder of
  *                               ADBC_DRIVER_PATH, in the user's folder
  *                               (~/.config/adbc/drivers) and in the system's
- *                               (/etc/adbc/drivers); then by the linker
+ *                               (/etc/adbc/drivers); then by the linker; then
+ *                               in the environments of adbc/environment.h
  *
  * A library is also looked for as libNAME.so and, which that does not do, as
  * libadbc_driver_NAME.so. */
@@ -19,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "adbc/environment.h"
 
 static bool has_suffix(const char *text, const char *suffix)
 {
@@ -72,12 +75,24 @@ static bool library_find(const char *folder, const char *name,
                        failure);
 }
 
+/* A module of Python does without a library of Python in a Python alone. */
 static int library_load(const char *path, struct uva__adbc_found *out,
                         struct uva__adbc_failure *failure)
 {
+    char needed[UVA__ADBC_NAME] = "";
+
     failure->error.code = 0;
-    if (library_try("", "", path, "", out, failure))
+    if (library_try("", "", path, "", out, failure) ||
+        (uva__adbc_environment_load_python(path, needed, sizeof(needed)) &&
+         library_try("", "", path, "", out, failure)))
         return 0;
+    if (needed[0] != '\0' && access(path, R_OK) == 0)
+        return uva__adbc_failure_set(
+            failure, ENOENT,
+            "the driver %s is a module of Python, and needs %s, which is not "
+            "found or has another version: install that library, or the "
+            "driver by: dbc install duckdb",
+            path, needed);
     if (failure->error.code == 0)
         return uva__adbc_failure_set(failure, ENAMETOOLONG,
                                      "the path of the driver is too long");
@@ -165,6 +180,33 @@ static int user_look(const char *name, struct uva__adbc_found *out,
                                       : LOOK_ON;
 }
 
+static int environment_look(const char *name, struct uva__adbc_found *out,
+                            struct uva__adbc_failure *failure)
+{
+    char path[UVA__ADBC_PATH];
+
+    if (!uva__adbc_environment_find(name, path, sizeof(path)))
+        return LOOK_ON;
+    return has_suffix(path, ".toml") ? manifest_load(path, out, failure)
+                                     : library_load(path, out, failure);
+}
+
+static int name_fail(const char *name, struct uva__adbc_failure *failure)
+{
+    const char *list = getenv("ADBC_DRIVER_PATH");
+    char places[500], installs[UVA__ADBC_NAME];
+
+    uva__adbc_environment_places(places, sizeof(places));
+    uva__adbc_environment_installs(name, installs, sizeof(installs));
+    return uva__adbc_failure_set(
+        failure, ENOENT,
+        "there is no driver '%.100s': it is looked for in ADBC_DRIVER_PATH "
+        "(%.200s), ~/.config/adbc/drivers, /etc/adbc/drivers, among the "
+        "system's libraries, in %s; install it by: %s; or give the path of "
+        "its library",
+        name, list != NULL ? list : "not set", places, installs);
+}
+
 static int name_look(const char *name, struct uva__adbc_found *out,
                      struct uva__adbc_failure *failure)
 {
@@ -177,14 +219,9 @@ static int name_look(const char *name, struct uva__adbc_found *out,
         code = folder_look("/etc/adbc/drivers", name, out, failure);
     if (code == LOOK_ON && library_find("", name, out, failure))
         code = 0;
-    if (code != LOOK_ON)
-        return code;
-    return uva__adbc_failure_set(
-        failure, ENOENT,
-        "there is no driver '%s': it is looked for in ADBC_DRIVER_PATH (%s), "
-        "~/.config/adbc/drivers, /etc/adbc/drivers, and among the system's "
-        "libraries; or give the path of its library",
-        name, list != NULL ? list : "not set");
+    if (code == LOOK_ON)
+        code = environment_look(name, out, failure);
+    return code == LOOK_ON ? name_fail(name, failure) : code;
 }
 
 int uva__adbc_find(const char *driver, struct uva__adbc_found *out,
