@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "commands.h"
+#include "guess.h"
 #include "sql.h"
 
 /* The options, by number. */
@@ -344,11 +345,25 @@ static int options_read(struct uva__options *options, char **args,
     return code;
 }
 
-/* Whether the URI may name a driver. A stall needs one by itself. */
-static bool options_have_scheme(const struct uva__options *options)
+/* Without --driver the database tells. A stall loads one by its name. */
+static int options_find_driver(struct uva__options *options,
+                               struct uva_error *error)
 {
-    return options->set != UVA__OPTIONS_RUNS && options->uri != NULL &&
-           strchr(options->uri, ':') != NULL;
+    int code;
+
+    if (options->driver != NULL)
+        return 0;
+    if (options->uri == NULL)
+        return uva_error_set(error, EINVAL,
+                             "no driver and no database; the query stands "
+                             "behind its database, as in: uvarrow query a.db "
+                             "'SELECT 1'");
+    code = uva__guess_driver(options->uri, &options->driver, error);
+    if (code != 0 || options->driver != NULL ||
+        options->set != UVA__OPTIONS_RUNS)
+        return code;
+    return uva_error_set(error, EINVAL,
+                         "no driver; name an ADBC driver with --driver");
 }
 
 static bool ending_is(const char *const *endings, const char *ending)
@@ -516,11 +531,8 @@ int uva__options_init(struct uva__options *options, char **args,
     if (options->max_bytes != 0)
         return uva_error_set(error, EINVAL, "%s is for --from",
                              TEXTS[NAME_MAX_BYTES]);
-    if (options->driver == NULL && !options_have_scheme(options))
-        return uva_error_set(error, EINVAL,
-                             "no driver; name an ADBC driver with --driver, or "
-                             "by the scheme of a URI");
-    return options_read_sql(options, error);
+    code = options_find_driver(options, error);
+    return code == 0 ? options_read_sql(options, error) : code;
 }
 
 void uva__options_fini(struct uva__options *options)

@@ -48,7 +48,7 @@ struct uva__setting {
 struct uva__options {
     enum uva__options_set set; /* accepted options */
     const char *driver;        /* its library, name or manifest; NULL: from the
-                                  scheme of `uri` */
+                                  scheme of `uri`, but not for a stall */
     const char *entrypoint;    /* its init function; NULL: guessed */
     const char *uri;           /* URI of the database; NULL: not set */
     const char *sql;           /* the query */
@@ -75,8 +75,9 @@ struct uva__options {
 };
 
 /* Parses the arguments after the name of a sub-command, which accepts the
- * options in `set`. Reads the query if it is in a file. Returns 0; EINVAL with
- * an error that describes the fault; ENOMEM; the code of uva__sql_read().
+ * options in `set`. Reads the query if it is in a file. Without a driver it is
+ * guessed from the database. Returns 0; EINVAL with an error that describes the
+ * fault; ENOMEM; the code of uva__sql_read() or uva__guess_driver().
  * uva__options_fini() frees it in every case. Thread: any. */
 UVA_MUST_CHECK int uva__options_init(struct uva__options *options, char **args,
                                      enum uva__options_set set,

@@ -38,14 +38,16 @@
 #define GUARD_MS    800 /* for all, after a signal */
 
 static const char HELP[] =
-    "Usage: uvarrow query [--driver DRIVER] [OPTION]... [DATABASE] SQL\n"
+    "Usage: uvarrow query [OPTION]... DATABASE SQL\n"
     "       uvarrow query --from FILE [OPTION]...\n"
     "       uvarrow query --from URL [OPTION]... [SQL]\n"
     "\n"
     "Runs SQL through an ADBC driver and writes the rows.\n"
     "\n"
-    "  --driver DRIVER            its library, its name or a manifest (the\n"
-    "                             scheme of the URI)\n"
+    "  --driver DRIVER            its library, its name or a manifest (told "
+    "by\n"
+    "                             the bytes of the file, the scheme of the "
+    "URI)\n"
     "  --entrypoint NAME          its first function (guessed)\n"
     "  --uri URI                  of the database, like DATABASE\n"
     "  --option KEY=VALUE         sets something on the database\n"

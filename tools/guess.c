@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file that exists is judged by its bytes alone: names lie more often. */
+#include "guess.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "adbc/uri.h"
+
+/* The files that are known, by their first bytes. */
+static const struct {
+    const char *bytes;
+    size_t at, size;
+    const char *driver; /* NULL: no database, and */
+    const char *advice; /* how it is read */
+} FILES[] = {
+    {"SQLite format 3", 0, 16, "sqlite", NULL},
+    {"DUCK", 8, 4, "duckdb", NULL},
+    {"PAR1", 0, 4, NULL,
+     "it is Parquet, which DuckDB reads: uvarrow query --driver duckdb "
+     "\"SELECT * FROM 'FILE'\""},
+    {"ARROW1", 0, 6, NULL, "it is Arrow IPC: uvarrow query --from FILE"},
+    {"\377\377\377\377", 0, 4, NULL,
+     "it is Arrow IPC: uvarrow query --from FILE"},
+};
+
+/* What a file that is made will be. */
+static const struct {
+    const char *ending, *driver;
+} ENDINGS[] = {
+    {".sqlite", "sqlite"}, {".sqlite3", "sqlite"}, {".db3", "sqlite"},
+    {".duckdb", "duckdb"}, {".ddb", "duckdb"},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+static const char *guess_ending(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    for (size_t i = 0; dot != NULL && i < COUNT(ENDINGS); i++)
+        if (strcasecmp(dot, ENDINGS[i].ending) == 0)
+            return ENDINGS[i].driver;
+    return NULL;
+}
+
+static int guess_bytes(const char *path, const char *bytes, size_t size,
+                       const char **driver, struct uva_error *error)
+{
+    const char *advice = "name its driver with --driver";
+
+    for (size_t i = 0; i < COUNT(FILES); i++) {
+        if (size < FILES[i].at + FILES[i].size ||
+            memcmp(bytes + FILES[i].at, FILES[i].bytes, FILES[i].size) != 0)
+            continue;
+        *driver = FILES[i].driver;
+        if (*driver != NULL)
+            return 0;
+        advice = FILES[i].advice;
+    }
+    if (size == 0) { /* as SQLite begins one */
+        *driver = guess_ending(path);
+        *driver = *driver != NULL ? *driver : "sqlite";
+        return 0;
+    }
+    return uva_error_set(error, EINVAL,
+                         "%s is no database of SQLite or DuckDB by its first "
+                         "bytes; %s",
+                         path, advice);
+}
+
+static int guess_file(const char *path, const char **driver,
+                      struct uva_error *error)
+{
+    FILE *file = fopen(path, "re");
+    char bytes[16];
+    size_t size;
+
+    if (file == NULL)
+        return uva_error_set(error, errno, "cannot read the database %s: %s",
+                             path, strerror(errno));
+    size = fread(bytes, 1, sizeof(bytes), file);
+    (void)fclose(file);
+    return guess_bytes(path, bytes, size, driver, error);
+}
+
+/* Gives the path of "file:PATH?mode=ro". */
+static const char *path_of(const char *database, char *path, size_t size)
+{
+    if (strncasecmp(database, "file:", 5) != 0)
+        return database;
+    database += strncmp(database + 5, "//", 2) == 0 ? 7 : 5;
+    (void)snprintf(path, size, "%.*s", (int)strcspn(database, "?#"), database);
+    return path;
+}
+
+int uva__guess_driver(const char *database, const char **driver,
+                      struct uva_error *error)
+{
+    char text[PATH_MAX];
+    const char *path = path_of(database, text, sizeof(text));
+    struct stat about;
+
+    *driver = NULL;
+    if (stat(path, &about) == 0) {
+        if (S_ISREG(about.st_mode))
+            return guess_file(path, driver, error);
+        return uva_error_set(error, EINVAL,
+                             "the database %s is no file; name its driver with "
+                             "--driver",
+                             path);
+    }
+    if (path == database && uva__adbc_uri_scheme(database) > 0)
+        return 0;
+    *driver = strcmp(path, ":memory:") == 0 ? "sqlite" : guess_ending(path);
+    if (*driver != NULL)
+        return 0;
+    return uva_error_set(error, ENOENT,
+                         "there is no file %s to tell its driver from; name "
+                         "one with --driver, or by the scheme of a URI",
+                         path);
+}
