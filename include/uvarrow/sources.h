@@ -148,7 +148,7 @@ struct uva_task_source {
     /* takes `item`, even if it fails. Gives its data, or only frees the item if
      * `out` is NULL (the data is not wanted). Called on a compute worker, or
      * where a foreign consumer extracts; several calls at once, in any order,
-     * even after the end. */
+     * even after the end. See also at_once. */
     int (*extract)(void *ctx, void *item, struct ArrowDeviceArray *out,
                    struct uva_error *error) UVA_0;
     /* makes a blocked call of next return soon, because the stream was
@@ -168,6 +168,11 @@ struct uva_task_source {
      * count. NULL: that is not known, and only its batches limit a window.
      * Called on the same worker as next, which it follows. */
     int64_t (*size)(void *ctx, const void *item) UVA_0;
+    /* returns whether the data of `item` is so little work that extract is
+     * called at once, there and then: no compute worker has such a batch, whose
+     * windows count it as the larger of `size` and its rows. NULL: none is.
+     * Called after size. */
+    bool (*at_once)(void *ctx, const void *item) UVA_0;
     /* open only with a permit, which is held while items are found: until next
      * has given the end or failed, or after a cancel the call in progress has
      * returned. Items that were found may be extracted later. Counts. NULL:

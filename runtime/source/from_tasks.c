@@ -4,9 +4,11 @@
  * task.
  *
  * Happy path:  schema -> (next)* -> each item extracted, once -> free_ctx.
+ *              An item that is made at once is a batch of the reader.
  *
  * Failures:
- * - schema or next: reported after the items before it;
+ * - schema or next, and what is made at once: reported after the items before
+ *   it;
  * - extract: its task fails, and the stream with it.
  *
  * On stop:     interrupt, while schema or next is in progress; extract frees
@@ -66,6 +68,21 @@ static int64_t items_size(const struct uva_task_source *source,
     return size < 0 ? 0 : uva__window_size(size);
 }
 
+/* Makes the data of an item where it was found: the reader has a batch. */
+static int items_make(const struct uva_task_source *source,
+                      struct uva__read *out, struct uva_error *error)
+{
+    void *item = out->lazy.item;
+    int code;
+
+    out->lazy.item = NULL;
+    code = source->extract(source->ctx, item, out->array, error);
+    if (code == 0 && out->array->array.release == NULL)
+        code = uva_error_set(error, EPROTO,
+                             "the extraction succeeded and gave no array");
+    return uva__error_positive(code);
+}
+
 static int items_next(struct uva__reader *reader, struct uva__read *out,
                       struct uva_error *error)
 {
@@ -75,12 +92,15 @@ static int items_next(struct uva__reader *reader, struct uva__read *out,
 
     uva__error_begin(error);
     out->lazy = (struct uva__lazy){.extract = items_extract, .ctx = items};
-    out->metadata = NULL;
-    out->bytes = 0;
     code = source->next(source->ctx, &out->lazy.item, &out->metadata, error);
-    if (code == 0 && out->lazy.item != NULL && source->size != NULL)
+    if (code != 0 || out->lazy.item == NULL)
+        return uva__error_positive(code);
+    if (source->size != NULL)
         out->bytes = items_size(source, out->lazy.item);
-    return uva__error_positive(code);
+    return source->at_once != NULL &&
+                   source->at_once(source->ctx, out->lazy.item)
+               ? items_make(source, out, error)
+               : 0;
 }
 
 static void items_expect(struct uva__reader *reader, int64_t *rows,

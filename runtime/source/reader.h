@@ -25,9 +25,8 @@ struct uva__reader;
 struct uva__read {
     struct ArrowDeviceArray *array; /* the slot for an array; cleared */
     struct uva__lazy lazy;          /* gives its item, if that is not NULL */
-    /* only with an item, and unspecified before */
-    int64_t bytes;        /* that the item holds; 0: not known */
-    const char *metadata; /* of the item: borrows, until the next call; or
+    int64_t bytes;        /* that the batch holds at least; 0: not known */
+    const char *metadata; /* of the batch: borrows, until the next call; or
                              NULL */
 };
 
@@ -40,8 +39,8 @@ struct uva__reader_ops {
     /* opens the source and gives its schema. 0 or a code, with `error`. */
     int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
                 struct uva_error *error);
-    /* reads one batch; the array is cleared, and the item NULL. 0; or a
-     * positive code with `error`, and the two are not looked at */
+    /* reads one batch; all members but the array, which is cleared, are zeroes.
+     * 0; or a positive code with `error`, and they are not looked at */
     int (*next)(struct uva__reader *reader, struct uva__read *out,
                 struct uva_error *error);
     /* gives the metadata of the stream, if `code` is 0, or of the failure of

@@ -230,18 +230,29 @@ static void read_discard(struct uva__read *read)
         (void)read->lazy.extract(read->lazy.ctx, read->lazy.item, NULL, NULL);
 }
 
+static int worker_no_memory(struct uva_error *error)
+{
+    return uva_error_set(error, ENOMEM, "no memory for the next batch");
+}
+
+static void worker_check_metadata(const struct uva__reader *r,
+                                  const char *metadata)
+{
+    size_t size;
+
+    if (uva_metadata_size(metadata, &size) != 0)
+        uva__rt_breach(r->source.rt, uva__label_text(r->source.label), "MD-05",
+                       "a batch came with malformed metadata: left out");
+}
+
 static int worker_fill_lazy(struct uva__reader *r, struct uva__task *task,
                             const struct uva__read *read,
                             struct uva_error *error)
 {
-    size_t size;
-
-    if (uva_metadata_size(read->metadata, &size) != 0)
-        uva__rt_breach(r->source.rt, uva__label_text(r->source.label), "MD-05",
-                       "a batch came with malformed metadata: left out");
+    worker_check_metadata(r, read->metadata);
     if (uva__task_fill_lazy(task, &r->source.rt->allocator, &read->lazy,
                             read->metadata) != 0)
-        return uva_error_set(error, ENOMEM, "no memory for the next batch");
+        return worker_no_memory(error);
     task->info.bytes = read->bytes;
     return 0;
 }
@@ -257,20 +268,27 @@ __attribute__((cold)) static void worker_note_type(struct uva__reader *r)
 }
 
 static int worker_fill_array(struct uva__reader *r, struct uva__task *task,
+                             const struct uva__read *read,
                              struct uva_error *error)
 {
     struct uva_error detail;
-    int code;
 
     if (task->array.device_type != r->worker.device_type)
         worker_note_type(r);
-    code = uva__measure(&r->worker.measure, &task->array, &task->info.bytes,
-                        &detail);
-    return code == 0 ? 0
-                     : uva_error_set(error, EPROTO,
-                                     "batch %llu does not fit the schema: %s",
-                                     (unsigned long long)r->worker.done,
-                                     detail.message);
+    if (uva__measure(&r->worker.measure, &task->array, &task->info.bytes,
+                     &detail) != 0)
+        return uva_error_set(
+            error, EPROTO, "batch %llu does not fit the schema: %s",
+            (unsigned long long)r->worker.done, detail.message);
+    if (task->info.bytes < read->bytes)
+        task->info.bytes = read->bytes;
+    if (read->metadata == NULL)
+        return 0;
+    worker_check_metadata(r, read->metadata);
+    return uva__task_take_metadata(task, &r->source.rt->allocator,
+                                   read->metadata) == 0
+               ? 0
+               : worker_no_memory(error);
 }
 
 /* Completes the slot and gives it to the loop; discards the batch if that
@@ -280,7 +298,7 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
 {
     const int code = read->lazy.item != NULL
                          ? worker_fill_lazy(r, task, read, error)
-                         : worker_fill_array(r, task, error);
+                         : worker_fill_array(r, task, read, error);
 
     if (code != 0) {
         read_discard(read);
@@ -315,6 +333,8 @@ static inline bool worker_read_to(struct uva__reader *r, struct uva__task *task,
 
     read.array = &task->array;
     read.lazy.item = NULL;
+    read.bytes = 0;
+    read.metadata = NULL;
     uva_array_clear(
         &task->array); /* a source may leave parts of it as they are */
     since_ns = uva__span_begin(r->source.rt);

@@ -4,7 +4,8 @@
  *
  * Happy path:  task -> waits -> granted (begun) in order, as far as the window
  *              of bytes allows -> a worker claims and extracts it, and posts
- *              the stage -> the producer below takes it.
+ *              the stage -> the producer below takes it. A batch that comes
+ *              with its data is over when it is granted.
  *
  * Failures:    an extraction. The batches before it are passed on, then the
  *              error that the producer above reports: it is not cancelled, as
@@ -19,6 +20,7 @@
 
 #include "base/platform.h"
 #include "stage/extract_pool.h"
+#include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
 enum { WORKERS_MAX = 128 };
@@ -39,8 +41,9 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
                           const char *metadata)
 {
     struct uva__flight *flight = uva__flight_of(stage);
-    struct uva__flight_batch *batch =
-        uva__flight_admit(flight, task, metadata, UVA__KEPT_PROMISE);
+    struct uva__flight_batch *batch = uva__flight_admit(
+        flight, task, metadata,
+        uva__task_is_made(task) ? UVA__KEPT_BATCH : UVA__KEPT_PROMISE);
 
     if (batch != NULL)
         uva__flight_wait(flight, batch, batch->slot->info.bytes);
@@ -49,7 +52,11 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
 static void parallel_grant(struct uva__flight *flight,
                            struct uva__flight_batch *batch)
 {
-    uva__extract_pool_grant(&parallel_at(&flight->stage.source)->pool, batch);
+    if (uva_array_is_live(&batch->slot->array))
+        uva__flight_end(flight, batch);
+    else
+        uva__extract_pool_grant(&parallel_at(&flight->stage.source)->pool,
+                                batch);
 }
 
 static void parallel_pull(struct uva__source *source, int64_t demand)
@@ -81,14 +88,16 @@ static struct uva__task *parallel_take(struct uva__source *source)
     return uva__stage_take(source);
 }
 
-static void promise_drop(struct parallel *p, struct uva__flight_batch *batch)
+/* The batch was not extracted by a worker. */
+static void batch_drop(struct parallel *p, struct uva__flight_batch *batch)
 {
-    uva__task_drop(&batch->slot->promise);
+    if (!uva_array_is_live(&batch->slot->array))
+        uva__task_drop(&batch->slot->promise);
     uva__flight_discard(&p->pool.flight, batch);
 }
 
 /* A batch that is not over waits, or was granted, or a worker has it. The first
- * two have a promise, which has to be dropped before uva__flight_stop(). */
+ * two may have a promise, which has to be dropped before uva__flight_stop(). */
 static void parallel_stop(struct uva__source *source)
 {
     struct parallel *p = parallel_at(source);
@@ -98,11 +107,10 @@ static void parallel_stop(struct uva__source *source)
 
     uva__extract_pool_stop(&p->pool, &unclaimed);
     while ((link = uva__list_pop(&flight->loop.waiting)) != NULL)
-        promise_drop(p,
-                     uva__container_of(link, struct uva__flight_batch, link));
+        batch_drop(p, uva__container_of(link, struct uva__flight_batch, link));
     uva__flight_stop(source);
     while ((link = uva__list_pop(&unclaimed)) != NULL)
-        promise_drop(
+        batch_drop(
             p, uva__container_of(link, struct uva__flight_batch, work_link));
     uva__flight_clear(&flight->stage);
 }

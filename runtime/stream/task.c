@@ -439,6 +439,14 @@ enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task)
                                      : UVA__TASK_OURS;
 }
 
+bool uva__task_is_made(const struct ArrowAsyncTask *task)
+{
+    const struct uva__task *slot = task_behind(task);
+
+    return slot != NULL && slot->producer->expensive && !slot->is_lazy &&
+           slot->producer->maps == NULL;
+}
+
 const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task)
 {
     const struct uva__task *slot = task_behind(task);

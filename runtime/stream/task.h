@@ -174,6 +174,10 @@ enum uva__task_kind {
  * callback that brings the task. */
 enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task);
 
+/* Whether the task is ours, of a source whose extraction may be expensive, and
+ * has its data all the same: extraction only moves it. Thread: as above. */
+bool uva__task_is_made(const struct ArrowAsyncTask *task);
+
 /* The facts about our task before its extraction. Borrows, until then.
  * Thread: inside the callback that brings the task. */
 const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task);

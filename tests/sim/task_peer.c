@@ -18,6 +18,7 @@ struct task_peer {
     int64_t next;                      /* next item to find */
     int64_t stuck_at; /* as in a blocking source; -1: in schema */
     int64_t bad;      /* the item that fails to extract; or -1 */
+    int64_t at_once;  /* every such item is made where it was found; 0: none */
     bool deaf;        /* interrupts have no effect */
     bool interrupted;
     int inside;       /* calls of schema and next in flight */
@@ -113,6 +114,14 @@ static int peer_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
     return 0;
 }
 
+static bool peer_at_once(void *ctx, const void *item)
+{
+    const struct task_peer *peer = ctx;
+    const struct item *found = item;
+
+    return peer->at_once > 0 && found->ordinal % peer->at_once == 0;
+}
+
 static void peer_interrupt(void *ctx)
 {
     struct task_peer *peer = ctx;
@@ -145,6 +154,11 @@ static void peer_draw(struct task_peer *peer, struct expectation *expectation)
     peer->expectation = expectation;
     peer->stuck_at = INT64_MAX;
     peer->bad = -1;
+    if (peers_chance(1, 2)) {
+        peer->at_once = 1 + (int64_t)sim_choose(3);
+        expectation_note("chain %d: made at once: each %lld",
+                         expectation->number, (long long)peer->at_once);
+    }
     if (peers_chance(1, 8)) {
         peer->stuck_at =
             (int64_t)sim_choose((uint64_t)expectation->total + 2) - 1;
@@ -170,6 +184,7 @@ struct uva_stream *task_peer_stream(struct uva_runtime *runtime,
         .next = peer_next,
         .extract = peer_extract,
         .interrupt = peers_chance(2, 3) ? peer_interrupt : NULL,
+        .at_once = peer_at_once,
         .free_ctx = peer_free,
         .ctx = peer,
         .device_type = device_type(expectation),

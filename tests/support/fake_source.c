@@ -376,16 +376,25 @@ static int64_t tasks_size(void *ctx, const void *item)
     return fake->item_size;
 }
 
+static bool tasks_at_once(void *ctx, const void *given)
+{
+    const struct fake_source *fake = ctx;
+    const struct item *item = given;
+
+    return item->ordinal % fake->at_once == 0;
+}
+
 struct uva_task_source fake_source_tasks(struct fake_source *fake)
 {
-    return (struct uva_task_source){.schema = tasks_schema,
-                                    .next = tasks_next,
-                                    .extract = tasks_extract,
-                                    .interrupt = source_interrupt,
-                                    .free_ctx = source_free,
-                                    .size = fake->item_size == 0 ? NULL
-                                                                 : tasks_size,
-                                    .ctx = fake};
+    return (struct uva_task_source){
+        .schema = tasks_schema,
+        .next = tasks_next,
+        .extract = tasks_extract,
+        .interrupt = source_interrupt,
+        .free_ctx = source_free,
+        .size = fake->item_size == 0 ? NULL : tasks_size,
+        .at_once = fake->at_once == 0 ? NULL : tasks_at_once,
+        .ctx = fake};
 }
 
 /* ---- beginning and end -------------------------------------------------- */

@@ -34,6 +34,7 @@ struct fake_source {
     const char *column;   /* name of the column; NULL: "n" */
     bool wrong_shape;     /* batches do not fit the schema */
     int64_t item_size;    /* bytes of each task's item; 0: not known */
+    int64_t at_once;      /* each such task is made at once; 0: none is */
     /* its record; any thread */
     atomic_long live;           /* schemas, arrays and items not yet released */
     atomic_long given;          /* batches given */
