@@ -110,12 +110,13 @@ static void event_wait_conclude(struct uva_watch *watch, int code,
 }
 
 /* Stores the outcome. Returns whether the client is to be notified. `error` may
- * be NULL if code is 0. Called by the thread that has taken the event. */
+ * be NULL if code is 0. Called by the thread that has taken the event, which is
+ * the vendor's only for a wait without work. */
 static bool event_wait_decide(struct uva_watch *watch, int code,
                               const struct uva_error *error, bool unverified)
 {
     uva__atomic64_store(&watch->holder, UVA__EVENT_WAIT_FIRED);
-    if (watch->own.wish == UVA__WATCH_YIELDED)
+    if (watch->work != NULL && watch->own.wish == UVA__WATCH_YIELDED)
         return false;
     event_wait_conclude(watch, code, error);
     watch->unverified = unverified;
