@@ -82,13 +82,25 @@ void uva__outstanding_reap_all(struct uva__outstanding *o)
     o->age = 0;
 }
 
+/* Searches all tasks, if enough events have passed. */
+static void outstanding_search(struct uva__outstanding *o)
+{
+    if (o->age++ > AGE_MAX && o->age > o->count / 2)
+        uva__outstanding_reap_all(o);
+}
+
+void uva__outstanding_reap_after(struct uva__outstanding *o)
+{
+    uva__outstanding_reap(o);
+    outstanding_search(o);
+}
+
 void uva__outstanding_keep(struct uva__outstanding *o, struct uva__task *task)
 {
     uva__list_push(&o->tasks, &task->link);
     o->count++;
     assert(!o->watched); /* tasks are watched only after the last one */
-    if (o->age++ > AGE_MAX)
-        uva__outstanding_reap_all(o);
+    outstanding_search(o);
 }
 
 void uva__outstanding_keep_dropped(struct uva__outstanding *o,

@@ -582,10 +582,10 @@ static void absorb_demand(struct uva__producer *p)
 }
 
 /* Takes back slots that are over, from the oldest on; searches every slot if
- * the producer waits for each. */
+ * the handler's release waits for each. */
 static void absorb_tasks(struct uva__producer *p)
 {
-    if (!p->loop->out.watched) {
+    if (!p->loop->out.watched || p->loop->state.phase == UVA__PHASE_RELEASED) {
         uva__outstanding_reap(&p->loop->out);
         producer_note_failed(p);
         return;
@@ -703,13 +703,15 @@ static const struct uva__hold_up_ops hold_up_ops = {producer_close,
  * producer lives until each is over, or revoked by a close. */
 static void producer_linger(struct uva__producer *p)
 {
-    producer_reap_all(p);
-    if (p->loop->out.count > 0) {
+    struct uva__outstanding *out = &p->loop->out;
+
+    uva__outstanding_reap_after(out);
+    if (out->count > 0) {
         uva__rt_hold_up(p->rt, &p->loop->hold_up, &hold_up_ops);
-        uva__outstanding_watch(&p->loop->out, &p->wakeup);
-        producer_reap_all(p);
+        uva__outstanding_watch(out, &p->wakeup);
+        uva__outstanding_reap(out); /* a task that was not watched in time */
     }
-    if (p->loop->out.count > 0)
+    if (out->count > 0)
         return;
     uva__rt_drop_hold_up(p->rt, &p->loop->hold_up);
     p->asleep = true;
