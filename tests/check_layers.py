@@ -108,6 +108,7 @@ MAY = {
     "tools/loop.c": ["uvarrow/", "<uv.h>", "loop/own_loop.h"],
     "tools/sql.c": ["uvarrow/", "adbc/sql.h"],
     "tools/guess.c": ["uvarrow/", "adbc/uri.h"],
+    "tools/glyph.c": ["base/utf8.h"],
     "tools/from.c": ["uvarrow/", "client/client.h"],
     "tools/client/": ["uvarrow/", "<uv.h>", "<llhttp.h>", "<jansson.h>",
                       "access.h", "bytes.h", "loop.h", "transport.h",

@@ -161,11 +161,19 @@ static const struct {
     const char *name;
     const char *endings[4]; /* ended by NULL */
     enum uva_format format;
+    enum uva__view view;
 } FORMATS[] = {
-    {"arrow", {".arrows"}, UVA_FORMAT_ARROW},
-    {"arrow-file", {".arrow", ".feather"}, UVA_FORMAT_ARROW_FILE},
-    {"csv", {".csv"}, UVA_FORMAT_CSV},
-    {"json", {".json", ".jsonl", ".ndjson"}, UVA_FORMAT_JSON},
+    {"arrow", {".arrows"}, UVA_FORMAT_ARROW, UVA__VIEW_ENCODED},
+    {"arrow-file",
+     {".arrow", ".feather"},
+     UVA_FORMAT_ARROW_FILE,
+     UVA__VIEW_ENCODED},
+    {"csv", {".csv"}, UVA_FORMAT_CSV, UVA__VIEW_ENCODED},
+    {"json",
+     {".json", ".jsonl", ".ndjson"},
+     UVA_FORMAT_JSON,
+     UVA__VIEW_ENCODED},
+    {"table", {NULL}, UVA_FORMAT_CSV, UVA__VIEW_TABLE},
 };
 
 #define FORMATS_COUNT (sizeof(FORMATS) / sizeof(*FORMATS))
@@ -178,13 +186,14 @@ static int format_set(struct uva__options *options, const char *value,
     for (i = 0; i < FORMATS_COUNT; i++) {
         if (strcmp(FORMATS[i].name, value) == 0) {
             options->encode.format = FORMATS[i].format;
+            options->view = FORMATS[i].view;
             options->has_format = true;
             return 0;
         }
     }
     return uva_error_set(error, EINVAL,
                          "there is no format '%s'; --format takes arrow, "
-                         "arrow-file, csv or json",
+                         "arrow-file, csv, json or table",
                          value);
 }
 
@@ -425,7 +434,8 @@ static int options_check_text(const struct uva__options *options,
         options->encode.format <= UVA_FORMAT_ARROW_FILE)
         return uva_error_set(error, EINVAL, "%s is for CSV and JSON",
                              TEXTS[NAME_AS_STORED]);
-    if (name == NAMES || options->encode.format == UVA_FORMAT_CSV)
+    if (name == NAMES || (options->encode.format == UVA_FORMAT_CSV &&
+                          options->view == UVA__VIEW_ENCODED))
         return 0;
     return uva_error_set(error, EINVAL, "%s is for CSV alone", TEXTS[name]);
 }

@@ -23,6 +23,12 @@ enum uva__options_set {
     UVA__OPTIONS_RUNS = 2    /* --sync, --async */
 };
 
+/* What rows are written as. */
+enum uva__view {
+    UVA__VIEW_ENCODED = 0, /* in the format of `encode` */
+    UVA__VIEW_TABLE        /* the first and the last ones, for a person */
+};
+
 /* The runs of `stall`. */
 enum uva__run {
     UVA__RUN_SYNC = 1, /* on the loop thread */
@@ -61,6 +67,7 @@ struct uva__options {
     const char *tls_ca;     /* its certificates; NULL: the system's */
     const char *output;     /* path of the file; NULL: standard output */
     struct uva_encode encode; /* format, and how CSV is written */
+    enum uva__view view;      /* without --format not a table */
     bool has_format;          /* the command line names it */
     bool in_place;            /* the file itself is written to */
     const char *trace;        /* path of the trace; may be NULL */

@@ -27,15 +27,19 @@
 #include "loop.h"
 #include "options.h"
 #include "output.h"
+#include "progress.h"
 #include "report.h"
 #include "sql.h"
+#include "table.h"
 #include "target.h"
+#include "terminal.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/uvarrow.h"
 
-#define PROGRESS_MS 100
-#define READER_MS   400 /* for the reader, after a signal */
-#define GUARD_MS    800 /* for all, after a signal */
+#define PROGRESS_MS   100
+#define READER_MS     400 /* for the reader, after a signal */
+#define GUARD_MS      800 /* for all, after a signal */
+#define COLUMNS_USUAL 80  /* of a terminal that does not say */
 
 static const char HELP[] =
     "Usage: uvarrow query [OPTION]... DATABASE SQL\n"
@@ -75,9 +79,11 @@ static const char HELP[] =
     "  --in-place                 writes into FILE itself, not into a new file "
     "that\n"
     "                             replaces it at the end\n"
-    "  --format FORMAT            arrow (a stream), arrow-file, csv or json "
-    "(that\n"
-    "                             of FILE's ending, or csv)\n"
+    "  --format FORMAT            arrow (a stream), arrow-file, csv, json or "
+    "table\n"
+    "                             (that of FILE's ending; table in a "
+    "terminal,\n"
+    "                             otherwise csv)\n"
     "  --no-header                CSV without the line of names\n"
     "  --null TEXT                CSV: writes NULL as this (nothing)\n"
     "  --delimiter CHARACTER      CSV: between fields; \\t is a tab (,)\n"
@@ -87,6 +93,10 @@ static const char HELP[] =
     "  --quiet                    no progress, no summary\n"
     "  --verbose                  a summary with delays of the event loop\n"
     "  -h, --help                 prints this\n"
+    "\n"
+    "A table shows the first and the last 20 rows, and fits the terminal. "
+    "NO_COLOR\n"
+    "turns its colours off.\n"
     "\n"
     "CSV is that of RFC 4180, with plain newlines. NULL is an empty field, an\n"
     "empty string \"\". Binary is hexadecimal, nested values are JSON. The "
@@ -106,7 +116,9 @@ struct query {
     struct uva__target target;               /* the file that the rows end in */
     struct uva__output output;               /* where the rows go */
     struct uva__heartbeat heart;             /* measures how late the loop is */
-    uv_timer_t progress;                     /* shows the line of progress */
+    struct uva__table table;                 /* the rows, to be shown as one */
+    struct uva__progress line;               /* of progress */
+    uv_timer_t progress;                     /* shows it */
     uv_timer_t reader;                       /* of READER_MS */
     uv_signal_t signals[UVA__GUARD_SIGNALS]; /* Ctrl-C and the like */
     struct uva__tally tally;                 /* the written rows */
@@ -138,7 +150,52 @@ static int query_on_schema(void *ctx, const struct uva_stream_info *info)
     assert(!q->has_begun);
     query_read_affected(q, info);
     q->has_begun = true;
+    return q->options.view == UVA__VIEW_TABLE
+               ? uva__table_begin(&q->table, info->schema)
+               : 0;
+}
+
+/* Rows for a table are counted here, and not where they are written. */
+static int query_on_rows(void *ctx, struct uva_batch *batch)
+{
+    struct query *q = ctx;
+    int64_t bytes = 0;
+
+    if (uva_array_size(batch->schema, &batch->data, &bytes) == 0)
+        q->tally.bytes += bytes;
+    q->tally.rows += batch->data.array.length;
+    q->tally.batches += batch->data.array.length > 0;
+    uva__table_add(&q->table, &batch->data);
     return 0;
+}
+
+/* The terminal that shows the rows has no room for progress. */
+static void query_end_progress(struct query *q)
+{
+    (void)uv_timer_stop(&q->progress);
+    uva__progress_wipe(&q->line);
+}
+
+static int query_write_table(struct query *q)
+{
+    const int columns = uva__terminal_columns(STDOUT_FILENO);
+    const bool is_shown = q->output.kind == UVA__OUTPUT_TERMINAL;
+    const struct uva__table_style style = {
+        .columns = columns == 0 && is_shown ? COLUMNS_USUAL : columns,
+        .has_colors = is_shown && uva__terminal_has_colors(STDOUT_FILENO),
+        .is_ascii = !uva__terminal_has_unicode(),
+        .as_stored = q->options.encode.as_stored};
+    char *text;
+    size_t size;
+    int code;
+
+    query_end_progress(q);
+    code = uva__table_print(&q->table, &style, &text, &size, &q->error);
+
+    if (code == 0 && size > 0 && uva__output_write(&q->output, text, size) != 0)
+        code = uva_error_set(&q->error, ENOMEM, "out of memory");
+    free(text);
+    return code;
 }
 
 static int query_on_batch(void *ctx, struct uva_batch *batch)
@@ -149,6 +206,8 @@ static int query_on_batch(void *ctx, struct uva_batch *batch)
 
     if (code != 0)
         return code;
+    if (q->output.kind == UVA__OUTPUT_TERMINAL)
+        query_end_progress(q);
     q->tally.bytes += part.bytes;
     q->tally.rows += part.rows;
     q->tally.batches += part.rows > 0;
@@ -168,6 +227,8 @@ static void query_on_done(void *ctx, const struct uva_outcome *outcome)
         q->error = outcome->error;
     uva_stream_release(q->stream);
     q->stream = NULL;
+    if (q->options.view == UVA__VIEW_TABLE && !q->reader_gone)
+        (void)query_write_table(q); /* also the rows before a failure */
     uva__output_close(&q->output);
 }
 
@@ -205,9 +266,11 @@ static void query_end_target(struct query *q)
 {
     const struct uva__output_written *written = &q->output.written;
 
-    q->tally.bytes = written->bytes;
-    q->tally.rows = written->rows;
-    q->tally.batches = written->batches;
+    if (q->options.view == UVA__VIEW_ENCODED) {
+        q->tally.bytes = written->bytes;
+        q->tally.rows = written->rows;
+        q->tally.batches = written->batches;
+    }
     if (q->error.code != 0 || q->signal != 0)
         uva__target_drop(&q->target);
     else if (uva__target_keep(&q->target, &q->error) != 0)
@@ -259,32 +322,32 @@ static void query_on_signal(uv_signal_t *handle, int signal)
         uva_stream_cancel(q->stream, 0, "interrupted");
 }
 
-/* Asks the source how much it will give, and has given: the first stage. */
-static void query_expect(struct query *q)
+/* Asks the source how much it will give, and has given: the first stage.
+ * Returns what it waits for. */
+static enum uva_waiting query_expect(struct query *q)
 {
     struct uva_stage_stats source;
     size_t count = 1;
 
     if (q->stream == NULL ||
         uva_stream_get_stats(q->stream, &source, &count) != 0 || count == 0)
-        return;
+        return UVA_WAITING_NONE;
     q->tally.rows_expected = source.rows_expected;
     q->tally.bytes_expected = source.bytes_expected;
     q->tally.bytes_read = source.bytes;
+    return source.waiting;
 }
 
 static void query_on_progress(uv_timer_t *timer)
 {
     struct query *q = timer->data;
 
-    query_expect(q);
-    uva__report_progress(&q->tally);
+    uva__progress_show(&q->line, query_expect(q), q->output.full);
 }
 
 static bool query_shows_progress(const struct query *q)
 {
-    return !q->options.quiet && q->output.kind != UVA__OUTPUT_TERMINAL &&
-           uv_guess_handle(STDERR_FILENO) == UV_TTY;
+    return !q->options.quiet && uva__terminal_is(STDERR_FILENO);
 }
 
 static void query_watch_signals(struct query *q)
@@ -307,8 +370,7 @@ static void query_watch(struct query *q)
     q->progress.data = q->reader.data = q;
     query_watch_signals(q);
     if (query_shows_progress(q))
-        (void)uv_timer_start(&q->progress, query_on_progress, PROGRESS_MS,
-                             PROGRESS_MS);
+        (void)uv_timer_start(&q->progress, query_on_progress, 0, PROGRESS_MS);
     uva__heartbeat_start(&q->heart, &q->loop);
 }
 
@@ -319,11 +381,14 @@ static int query_start_stream(struct query *q)
     q->stream = q->options.from != NULL
                     ? uva__from_stream(q->runtime, &q->options, &q->error)
                     : uva__connect(q->runtime, &q->options);
-    (void)uva_stream_encode(q->stream, &q->options.encode);
+    if (q->options.view == UVA__VIEW_ENCODED)
+        (void)uva_stream_encode(q->stream, &q->options.encode);
     return uva_stream_for_each(
         q->stream,
         &(struct uva_consumer){.on_schema = query_on_schema,
-                               .on_batch = query_on_batch,
+                               .on_batch = q->options.view == UVA__VIEW_ENCODED
+                                               ? query_on_batch
+                                               : query_on_rows,
                                .on_done = query_on_done,
                                .ctx = q},
         &q->error);
@@ -430,8 +495,7 @@ static int query_finish(struct query *q)
 {
     int exit_code = UVA__EXIT_OK;
 
-    if (query_shows_progress(q))
-        uva__report_wipe();
+    uva__progress_wipe(&q->line);
     query_name_limit(q);
     if (q->error.code != 0 && q->signal == 0)
         exit_code = uva__report_error(
@@ -444,6 +508,7 @@ static int query_finish(struct query *q)
             uva__report_loop(q->heart.max_ns, (uint64_t)q->stats.hold_max_ns);
     }
     uva__guard_close(&q->guard);
+    uva__table_fini(&q->table);
     if (q->stats.calls_stuck > 0)
         _exit(exit_code); /* skip cleanup: a driver call is still running */
     return exit_code;
@@ -464,17 +529,39 @@ static int query_run(struct query *q)
     return query_finish(q);
 }
 
+/* Says what the line of progress waits for. */
+static const char *query_source(const struct uva__options *options)
+{
+    if (options->from == NULL)
+        return "the database";
+    return uva__options_from_server(options) ? "the server" : "the file";
+}
+
+/* A terminal gets a table, unless something else is asked for. */
+static void query_choose_view(struct uva__options *options)
+{
+    const struct uva_csv *csv = &options->encode.csv;
+
+    if (!options->has_format && options->output == NULL &&
+        csv->delimiter == '\0' && csv->null_text == NULL && !csv->rows_only &&
+        uva__terminal_is(STDOUT_FILENO))
+        options->view = UVA__VIEW_TABLE;
+}
+
 int uva__query_main(char **args)
 {
-    struct query q = {.tally.affected = -1};
+    struct query q = {.tally.affected = -1, .line.tally = &q.tally};
     int exit_code = UVA__EXIT_OK;
 
     if (uva__options_init(&q.options, args, UVA__OPTIONS_OUTPUT, &q.error) != 0)
         exit_code = uva__report_error(&q.error, UVA__EXIT_USAGE);
     else if (q.options.help)
         fputs(HELP, stdout);
-    else
+    else {
+        query_choose_view(&q.options);
+        q.line.source = query_source(&q.options);
         exit_code = query_run(&q);
+    }
     uva__options_fini(&q.options);
     return exit_code;
 }

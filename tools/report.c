@@ -27,7 +27,7 @@ struct uva__figure uva__report_figure(int64_t value)
     return figure;
 }
 
-static double seconds_of(const struct uva__tally *tally)
+double uva__report_seconds(const struct uva__tally *tally)
 {
     const uint64_t end = tally->end_ns != 0 ? tally->end_ns : uv_hrtime();
     const uint64_t spent = end - tally->begin_ns;
@@ -69,43 +69,6 @@ int uva__report_error(const struct uva_error *error, int exit_code)
     return exit_code;
 }
 
-/* The part of the source that was read: of its rows, or else of its bytes, of
- * which the last ones need not be those of a batch. */
-static void report_rows(const struct uva__tally *tally)
-{
-    const int64_t read = tally->bytes_read, all = tally->bytes_expected;
-
-    fputs(uva__report_figure(tally->rows).text, stderr);
-    if (tally->rows_expected > 0) {
-        fprintf(stderr, " of %s %s",
-                uva__report_figure(tally->rows_expected).text,
-                plural(tally->rows_expected, "row", "rows"));
-        return;
-    }
-    fprintf(stderr, " %s", plural(tally->rows, "row", "rows"));
-    if (all > 0 && read > 0)
-        fprintf(stderr, " (%.0f %% read)",
-                read < all ? 100.0 * (double)read / (double)all : 100.0);
-}
-
-void uva__report_progress(const struct uva__tally *tally)
-{
-    const double seconds = seconds_of(tally);
-    const int64_t rate = (int64_t)((double)tally->rows / seconds);
-
-    fputs(REPORT_WIPE, stderr);
-    report_rows(tally);
-    fprintf(stderr, "  %s %s  %.1f MB  %s rows/s  %.1f MB/s",
-            uva__report_figure(tally->batches).text,
-            plural(tally->batches, "batch", "batches"), megabytes(tally->bytes),
-            uva__report_figure(rate).text, megabytes(tally->bytes) / seconds);
-}
-
-void uva__report_wipe(void)
-{
-    fputs(REPORT_WIPE, stderr);
-}
-
 void uva__report_note(const char *text, bool over_progress)
 {
     fprintf(stderr, "%suvarrow: note: %s\n", over_progress ? REPORT_WIPE : "",
@@ -114,7 +77,7 @@ void uva__report_note(const char *text, bool over_progress)
 
 void uva__report_summary(const char *ending, const struct uva__tally *tally)
 {
-    const double seconds = seconds_of(tally);
+    const double seconds = uva__report_seconds(tally);
     const int64_t rate = (int64_t)((double)tally->rows / seconds);
 
     if (tally->rows == 0 && tally->affected >= 0) {

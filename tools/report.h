@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages to the user on standard error: an error, a progress line that is
- * overwritten while work goes on, a summary at the end. */
+/* Messages to the user on standard error: an error, a note, a summary at the
+ * end. */
 #ifndef UVA_TOOLS_REPORT_H
 #define UVA_TOOLS_REPORT_H
 
@@ -41,11 +41,8 @@ struct uva__figure uva__report_figure(int64_t value);
  * `exit_code`. Thread: loop. */
 int uva__report_error(const struct uva_error *error, int exit_code);
 
-/* Overwrites the progress line. Thread: loop. */
-void uva__report_progress(const struct uva__tally *tally);
-
-/* Erases the progress line. Thread: loop. */
-void uva__report_wipe(void);
+/* Returns the seconds so far, or in all, and never 0. Thread: loop. */
+double uva__report_seconds(const struct uva__tally *tally);
 
 /* Prints a note, which begins where a progress line may be. Thread: any. */
 void uva__report_note(const char *text, bool over_progress);

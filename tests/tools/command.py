@@ -2,9 +2,13 @@
 """`uvarrow query` as people start it: with an environment of their own, in a
 pipe or on a terminal. Tests wait for events, never for a time.
 """
+import fcntl
 import os
+import pty
 import sqlite3
+import struct
 import subprocess
+import termios
 
 PATIENCE = 600  # seconds, after which a test that hangs fails
 VENV = os.path.dirname(os.path.dirname(os.environ["UVA_TEST_PYTHON"]))
@@ -53,3 +57,64 @@ def sqlite(name, *statements):
     connection.commit()
     connection.close()
     return path
+
+
+class Terminal:
+    """The command on a terminal of its own: its three descriptors, or, with
+    `stdout` or `stderr`, the others."""
+
+    def __init__(self, *words, columns=80, env=None, command="query",
+                 stdout=None, stderr=None):
+        self.ours, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", 24, columns, 0, 0))
+        self.process = subprocess.Popen(
+            [os.environ["UVA_TEST_TOOL"], command, *words], stdin=other,
+            stdout=other if stdout is None else stdout,
+            stderr=other if stderr is None else stderr,
+            env=environment() if env is None else env, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(other, termios.TIOCSCTTY, 0))
+        os.close(other)
+        self.seen = ""
+
+    def read(self):
+        """Reads some more; returns whether there was something."""
+        try:
+            part = os.read(self.ours, 1 << 16)
+        except OSError:  # the other end is closed
+            part = b""
+        self.seen += part.decode("utf-8", "surrogateescape")
+        return part != b""
+
+    def until(self, text):
+        """Reads until the text was seen."""
+        while text not in self.seen:
+            if not self.read():
+                raise EOFError(self.seen)
+
+    def press(self, keys):
+        os.write(self.ours, keys)
+
+    def end(self):
+        """Reads to the end; returns the exit code."""
+        while self.read():
+            pass
+        os.close(self.ours)
+        return self.process.wait(PATIENCE)
+
+    def screen(self):
+        """The lines that are seen in the end, without those written over."""
+        lines = self.seen.replace("\r\n", "\n").split("\n")
+        return [line.rsplit("\r\x1b[K", 1)[-1] for line in lines]
+
+
+def on_terminal(*words, **options):
+    """Runs the command on a terminal to its end; returns what is seen then
+    without the summary, and the terminal."""
+    terminal = Terminal(*words, **options)
+    code = terminal.end()
+    lines = [line for line in terminal.screen()
+             if line and not line.startswith("uvarrow: complete")]
+    if code != 0:
+        raise AssertionError(f"exit code {code}: {terminal.seen}")
+    return lines, terminal
