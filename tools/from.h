@@ -6,9 +6,10 @@
 #include "options.h"
 #include "uvarrow/stream.h"
 
-/* Makes a stream of the input `options->from`: a path, "-" for standard input,
- * or a URL. For a URL, `error` may be set later, too: see uva__client_stream().
- * Returns the stream, never NULL; its start reports a failure. Thread: loop. */
+/* Makes a stream of the inputs `options->froms`, one after the other, or
+ * merged: paths, "-" for standard input, or URLs. For a URL, `error` may be set
+ * later, too: see uva__client_stream(). Returns the stream, never NULL; its
+ * start reports a failure. Thread: loop. */
 UVA_MUST_CHECK struct uva_stream *
 uva__from_stream(struct uva_runtime *runtime,
                  const struct uva__options *options, struct uva_error *error);

@@ -37,6 +37,8 @@ enum name {
     NAME_IN_PLACE,
     NAME_NO_HEADER,
     NAME_AS_STORED,
+    NAME_MERGE,
+    NAME_CAST,
     NAME_QUIET,
     NAME_VERBOSE,
     NAME_HELP,
@@ -67,6 +69,8 @@ static const char *const TEXTS[NAMES] = {
     [NAME_IN_PLACE] = "--in-place",
     [NAME_NO_HEADER] = "--no-header",
     [NAME_AS_STORED] = "--as-stored",
+    [NAME_MERGE] = "--merge",
+    [NAME_CAST] = "--cast",
     [NAME_QUIET] = "--quiet",
     [NAME_VERBOSE] = "--verbose",
     [NAME_HELP] = "--help",
@@ -139,6 +143,17 @@ static int setting_add(struct uva__options *options,
     setting->place = place;
     setting->value = equals + 1;
     options->n_settings++;
+    return 0;
+}
+
+static int from_add(struct uva__options *options, const char *text,
+                    struct uva_error *error)
+{
+    if (options->n_froms == UVA__OPTIONS_FROMS)
+        return uva_error_set(error, EINVAL, "more than %d --from",
+                             UVA__OPTIONS_FROMS);
+    options->froms[options->n_froms++] = text;
+    options->from = options->froms[0];
     return 0;
 }
 
@@ -240,8 +255,6 @@ static const char **text_find(struct uva__options *options, enum name name)
         return &options->uri;
     case NAME_FILE:
         return &options->file;
-    case NAME_FROM:
-        return &options->from;
     case NAME_TOKEN_FILE:
         return &options->token_file;
     case NAME_TLS_CA:
@@ -268,6 +281,8 @@ static int value_set(struct uva__options *options, enum name name,
         return 0;
     }
     switch (name) {
+    case NAME_FROM:
+        return from_add(options, value, error);
     case NAME_FORMAT:
         return format_set(options, value, error);
     case NAME_MAX_BYTES:
@@ -292,6 +307,8 @@ static void flag_set(struct uva__options *options, enum name name)
     options->in_place |= name == NAME_IN_PLACE;
     options->encode.csv.rows_only |= name == NAME_NO_HEADER;
     options->encode.as_stored |= name == NAME_AS_STORED;
+    options->together |= name == NAME_MERGE ? UVA__TOGETHER_MERGE : 0;
+    options->together |= name == NAME_CAST ? UVA__TOGETHER_CAST : 0;
     options->quiet |= name == NAME_QUIET;
     options->verbose |= name == NAME_VERBOSE;
     options->help |= name == NAME_HELP;
@@ -463,11 +480,40 @@ static int options_read_sql(struct uva__options *options,
     return code;
 }
 
+static bool is_url(const char *from)
+{
+    return strncasecmp(from, "http://", 7) == 0 ||
+           strncasecmp(from, "https://", 8) == 0;
+}
+
 bool uva__options_from_server(const struct uva__options *options)
 {
-    return options->from != NULL &&
-           (strncasecmp(options->from, "http://", 7) == 0 ||
-            strncasecmp(options->from, "https://", 8) == 0);
+    return options->from != NULL && is_url(options->from);
+}
+
+/* Several inputs are of one kind, and each can be read. */
+static int options_check_froms(const struct uva__options *options,
+                               struct uva_error *error)
+{
+    size_t urls = 0, inputs = 0;
+
+    for (size_t i = 0; i < options->n_froms; i++) {
+        urls += is_url(options->froms[i]);
+        inputs += strcmp(options->froms[i], "-") == 0;
+    }
+    if (options->together != 0 && options->n_froms < 2)
+        return uva_error_set(
+            error, EINVAL, "%s is for more than one --from",
+            TEXTS[options->together & UVA__TOGETHER_MERGE ? NAME_MERGE
+                                                          : NAME_CAST]);
+    if (inputs > 1)
+        return uva_error_set(error, EINVAL,
+                             "standard input can only be read once: more than "
+                             "one --from is -");
+    if (urls > 0 && urls < options->n_froms)
+        return uva_error_set(error, EINVAL,
+                             "each --from is a file, or each is a URL");
+    return 0;
 }
 
 /* A server may have a query in its URL. */
@@ -532,6 +578,8 @@ int uva__options_init(struct uva__options *options, char **args,
     code = options_check_output(options, error);
     if (code == 0)
         code = options_check_text(options, error);
+    if (code == 0)
+        code = options_check_froms(options, error);
     if (code == 0)
         code = options_check_access(options, error);
     if (code != 0)

@@ -13,6 +13,9 @@
 /* Maximum number of driver settings on a command line. */
 #define UVA__OPTIONS_SETTINGS 32
 
+/* Maximum number of inputs on a command line. */
+#define UVA__OPTIONS_FROMS 100
+
 /* Maximum number of parameters on a command line. */
 #define UVA__OPTIONS_PARAMS 100
 
@@ -21,6 +24,12 @@ enum uva__options_set {
     UVA__OPTIONS_OUTPUT = 1, /* --output, --in-place, --format and its options,
                                 --from, --param, --trace, --quiet, --verbose */
     UVA__OPTIONS_RUNS = 2    /* --sync, --async */
+};
+
+/* How several inputs become one. 0: one after the other. */
+enum uva__together {
+    UVA__TOGETHER_MERGE = 1, /* their rows as they come */
+    UVA__TOGETHER_CAST = 2   /* they get the types of the first one */
 };
 
 /* What rows are written as. */
@@ -60,12 +69,15 @@ struct uva__options {
     const char *sql;           /* the query */
     char *sql_text;            /* owns: the query, if it was in a file */
     const char *file;          /* its path; "-": standard input; may be NULL */
-    const char *from;       /* path or URL of rows read instead; may be NULL */
-    int64_t batch_bytes;    /* see struct uva_adbc_query; 0: not set */
-    int64_t max_bytes;      /* see struct uva_ipc_source; 0: not set */
-    const char *token_file; /* for a server, as the next one; may be NULL */
-    const char *tls_ca;     /* its certificates; NULL: the system's */
-    const char *output;     /* path of the file; NULL: standard output */
+    const char *from; /* path or URL of rows read instead; may be NULL */
+    const char *froms[UVA__OPTIONS_FROMS]; /* all of them, from the first on */
+    size_t n_froms;                        /* number of these */
+    unsigned together;        /* of several: bits of enum uva__together */
+    int64_t batch_bytes;      /* see struct uva_adbc_query; 0: not set */
+    int64_t max_bytes;        /* see struct uva_ipc_source; 0: not set */
+    const char *token_file;   /* for a server, as the next one; may be NULL */
+    const char *tls_ca;       /* its certificates; NULL: the system's */
+    const char *output;       /* path of the file; NULL: standard output */
     struct uva_encode encode; /* format, and how CSV is written */
     enum uva__view view;      /* without --format not a table */
     bool has_format;          /* the command line names it */

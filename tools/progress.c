@@ -80,6 +80,35 @@ static void add_waits(struct text *text, const struct uva__progress *p,
         text_add(text, "  waits for %s", p->source);
 }
 
+/* A source is a stage to which no other one passes. */
+static bool stage_is_source(const struct uva_stage_stats *stages, size_t count,
+                            size_t at)
+{
+    for (size_t i = 0; i < count; i++)
+        if (stages[i].next == (int32_t)at)
+            return false;
+    return true;
+}
+
+void uva__progress_expect(struct uva__tally *tally,
+                          const struct uva_stage_stats *stages, size_t count)
+{
+    bool knows_rows = true, knows_bytes = true;
+
+    tally->rows_expected = tally->bytes_expected = tally->bytes_read = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!stage_is_source(stages, count, i))
+            continue;
+        knows_rows &= stages[i].rows_expected > 0;
+        knows_bytes &= stages[i].bytes_expected > 0;
+        tally->rows_expected += stages[i].rows_expected;
+        tally->bytes_expected += stages[i].bytes_expected;
+        tally->bytes_read += stages[i].bytes > 0 ? stages[i].bytes : 0;
+    }
+    tally->rows_expected = knows_rows ? tally->rows_expected : 0;
+    tally->bytes_expected = knows_bytes ? tally->bytes_expected : 0;
+}
+
 void uva__progress_text(struct uva__progress *progress,
                         enum uva_waiting waiting, bool output_is_full,
                         int columns, char *out, size_t size)

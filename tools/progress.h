@@ -18,6 +18,11 @@ struct uva__progress {
     bool is_shown;
 };
 
+/* Adds up what the sources among the stages of a stream will give, and have
+ * read, as far as each of them knows. Thread: loop. */
+void uva__progress_expect(struct uva__tally *tally,
+                          const struct uva_stage_stats *stages, size_t count);
+
 /* Writes the line as text of at most `columns` - 1 columns, as a longer one
  * could not be written over; 0: unknown, as 80. `waiting` is that of the
  * source. Thread: loop. */

@@ -39,6 +39,7 @@
 #define PROGRESS_MS   100
 #define READER_MS     400 /* for the reader, after a signal */
 #define GUARD_MS      800 /* for all, after a signal */
+#define STAGES_MOST   64  /* that are looked at for progress */
 #define COLUMNS_USUAL 80  /* of a terminal that does not say */
 
 static const char HELP[] =
@@ -69,6 +70,10 @@ static const char HELP[] =
     "  --from URL                 asks a server instead, such as uvarrow "
     "serve,\n"
     "                             by HTTP or HTTPS\n"
+    "                             several --from: one after the other\n"
+    "  --merge                    several --from: their rows as they come\n"
+    "  --cast                     several --from: with the types of the first "
+    "one\n"
     "  --max-bytes BYTES          reads no larger batch of --from (256 MiB, or "
     "16\n"
     "                             times the size of the file)\n"
@@ -322,20 +327,19 @@ static void query_on_signal(uv_signal_t *handle, int signal)
         uva_stream_cancel(q->stream, 0, "interrupted");
 }
 
-/* Asks the source how much it will give, and has given: the first stage.
- * Returns what it waits for. */
+/* Asks the sources how much they will give, and have given. Returns what the
+ * first one waits for. */
 static enum uva_waiting query_expect(struct query *q)
 {
-    struct uva_stage_stats source;
-    size_t count = 1;
+    struct uva_stage_stats stages[STAGES_MOST];
+    size_t count = STAGES_MOST;
 
     if (q->stream == NULL ||
-        uva_stream_get_stats(q->stream, &source, &count) != 0 || count == 0)
+        uva_stream_get_stats(q->stream, stages, &count) != 0 || count == 0)
         return UVA_WAITING_NONE;
-    q->tally.rows_expected = source.rows_expected;
-    q->tally.bytes_expected = source.bytes_expected;
-    q->tally.bytes_read = source.bytes;
-    return source.waiting;
+    uva__progress_expect(&q->tally, stages,
+                         count < STAGES_MOST ? count : STAGES_MOST);
+    return stages[0].waiting;
 }
 
 static void query_on_progress(uv_timer_t *timer)
@@ -534,6 +538,8 @@ static const char *query_source(const struct uva__options *options)
 {
     if (options->from == NULL)
         return "the database";
+    if (options->n_froms > 1)
+        return uva__options_from_server(options) ? "the servers" : "the files";
     return uva__options_from_server(options) ? "the server" : "the file";
 }
 

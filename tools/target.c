@@ -131,15 +131,17 @@ static int output_check_all(const struct output *output,
         const char *path;
         const char *what;
     } inputs[] = {
-        {uva__options_from_server(options) ? NULL : options->from, "the input"},
         {options->file, "the file of the query"},
         {options->token_file, "the file of the token"},
         {options->tls_ca, "the file of certificates"},
         {options->driver, "the driver"},
     };
+    const bool has_files = !uva__options_from_server(options);
     int code = 0;
     size_t i;
 
+    for (i = 0; i < options->n_froms && has_files && code == 0; i++)
+        code = output_check(output, options->froms[i], "the input", error);
     for (i = 0; i < sizeof(inputs) / sizeof(*inputs) && code == 0; i++)
         code = output_check(output, inputs[i].path, inputs[i].what, error);
     if (code == 0)

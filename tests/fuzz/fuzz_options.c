@@ -30,6 +30,8 @@ static const char *const starts[] = {"",
                                      "--uri",
                                      "--file",
                                      "--from",
+                                     "--merge",
+                                     "--cast",
                                      "--sync",
                                      "--async",
                                      "--token-file",
@@ -49,10 +51,25 @@ static const char *const starts[] = {"",
                                      "--option",
                                      "--statement-option",
                                      "--entrypoint"};
-static const char *const values[] = {
-    "csv", "json", "arrow",  "arrow-file", "\\t",   "null",
-    "1e9", "true", "k=v",    "int:7",      "a=b=c", "99999999999999999999",
-    "=",   "nan",  "date:1", "\"",         "a:",    ":"};
+static const char *const values[] = {"csv",
+                                     "json",
+                                     "table",
+                                     "arrow",
+                                     "arrow-file",
+                                     "\\t",
+                                     "null",
+                                     "1e9",
+                                     "true",
+                                     "k=v",
+                                     "int:7",
+                                     "a=b=c",
+                                     "99999999999999999999",
+                                     "=",
+                                     "nan",
+                                     "date:1",
+                                     "\"",
+                                     "a:",
+                                     ":"};
 
 /* ---- words -------------------------------------------------------------- */
 
