@@ -25,6 +25,8 @@ enum name {
     NAME_TLS_CA,
     NAME_OUTPUT,
     NAME_FORMAT,
+    NAME_COMPRESSION,
+    NAME_LIMIT,
     NAME_NULL,
     NAME_DELIMITER,
     NAME_PARAM,
@@ -37,6 +39,7 @@ enum name {
     NAME_IN_PLACE,
     NAME_NO_HEADER,
     NAME_AS_STORED,
+    NAME_PLAIN_TYPES,
     NAME_MERGE,
     NAME_CAST,
     NAME_QUIET,
@@ -59,6 +62,9 @@ static const char *const TEXTS[NAMES] = {
     [NAME_TLS_CA] = "--tls-ca",
     [NAME_OUTPUT] = "--output",
     [NAME_FORMAT] = "--format",
+    [NAME_COMPRESSION] = "--compression",
+    [NAME_LIMIT] = "--limit",
+    [NAME_PLAIN_TYPES] = "--plain-types",
     [NAME_NULL] = "--null",
     [NAME_DELIMITER] = "--delimiter",
     [NAME_PARAM] = "--param",
@@ -188,6 +194,7 @@ static const struct {
      {".json", ".jsonl", ".ndjson"},
      UVA_FORMAT_JSON,
      UVA__VIEW_ENCODED},
+    {"json-array", {NULL}, UVA_FORMAT_JSON, UVA__VIEW_ARRAY},
     {"table", {NULL}, UVA_FORMAT_CSV, UVA__VIEW_TABLE},
 };
 
@@ -208,8 +215,41 @@ static int format_set(struct uva__options *options, const char *value,
     }
     return uva_error_set(error, EINVAL,
                          "there is no format '%s'; --format takes arrow, "
-                         "arrow-file, csv, json or table",
+                         "arrow-file, csv, json, json-array or table",
                          value);
+}
+
+static int compression_set(struct uva__options *options, const char *value,
+                           struct uva_error *error)
+{
+    static const char *const VALUES[] = {[UVA_COMPRESSION_NONE] = "none",
+                                         [UVA_COMPRESSION_LZ4] = "lz4",
+                                         [UVA_COMPRESSION_ZSTD] = "zstd"};
+
+    for (size_t i = 0; i < sizeof(VALUES) / sizeof(*VALUES); i++) {
+        if (strcmp(VALUES[i], value) == 0) {
+            options->encode.compression = (enum uva_compression)i;
+            return 0;
+        }
+    }
+    return uva_error_set(error, EINVAL,
+                         "--compression takes none, lz4 or zstd, not '%s'",
+                         value);
+}
+
+static int limit_set(struct uva__options *options, const char *value,
+                     struct uva_error *error)
+{
+    char *end;
+    long long rows;
+
+    errno = 0;
+    rows = strtoll(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0)
+        return uva_error_set(error, EINVAL,
+                             "--limit takes a number of rows, not '%s'", value);
+    options->limit = rows;
+    return 0;
 }
 
 /* Also takes "\\t", as a tab is difficult to type. */
@@ -285,6 +325,10 @@ static int value_set(struct uva__options *options, enum name name,
         return from_add(options, value, error);
     case NAME_FORMAT:
         return format_set(options, value, error);
+    case NAME_COMPRESSION:
+        return compression_set(options, value, error);
+    case NAME_LIMIT:
+        return limit_set(options, value, error);
     case NAME_MAX_BYTES:
         return bytes_set(&options->max_bytes, name, value, error);
     case NAME_BATCH_BYTES:
@@ -307,6 +351,7 @@ static void flag_set(struct uva__options *options, enum name name)
     options->in_place |= name == NAME_IN_PLACE;
     options->encode.csv.rows_only |= name == NAME_NO_HEADER;
     options->encode.as_stored |= name == NAME_AS_STORED;
+    options->plain_types |= name == NAME_PLAIN_TYPES;
     options->together |= name == NAME_MERGE ? UVA__TOGETHER_MERGE : 0;
     options->together |= name == NAME_CAST ? UVA__TOGETHER_CAST : 0;
     options->quiet |= name == NAME_QUIET;
@@ -435,6 +480,22 @@ static int options_check_output(struct uva__options *options,
         return uva_error_set(error, EINVAL, "%s is for --output",
                              TEXTS[NAME_IN_PLACE]);
     return options_read_ending(options, error);
+}
+
+/* Checks that options of Arrow IPC are for that. */
+static int options_check_arrow(const struct uva__options *options,
+                               struct uva_error *error)
+{
+    const enum name name = options->plain_types ? NAME_PLAIN_TYPES
+                           : options->encode.compression != UVA_COMPRESSION_NONE
+                               ? NAME_COMPRESSION
+                               : NAMES;
+
+    if (name == NAMES || options->encode.format <= UVA_FORMAT_ARROW_FILE)
+        return 0;
+    return uva_error_set(error, EINVAL,
+                         "%s is for the formats arrow and arrow-file",
+                         TEXTS[name]);
 }
 
 /* Checks that options of text are for text, and options of CSV for CSV. */
@@ -570,14 +631,16 @@ int uva__options_init(struct uva__options *options, char **args,
 {
     int code;
 
-    *options =
-        (struct uva__options){.set = set, .encode.format = UVA_FORMAT_CSV};
+    *options = (struct uva__options){
+        .set = set, .encode.format = UVA_FORMAT_CSV, .limit = -1};
     code = options_read(options, args, error);
     if (code != 0 || options->help)
         return code;
     code = options_check_output(options, error);
     if (code == 0)
         code = options_check_text(options, error);
+    if (code == 0)
+        code = options_check_arrow(options, error);
     if (code == 0)
         code = options_check_froms(options, error);
     if (code == 0)

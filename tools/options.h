@@ -35,7 +35,8 @@ enum uva__together {
 /* What rows are written as. */
 enum uva__view {
     UVA__VIEW_ENCODED = 0, /* in the format of `encode` */
-    UVA__VIEW_TABLE        /* the first and the last ones, for a person */
+    UVA__VIEW_TABLE,       /* the first and the last ones, for a person */
+    UVA__VIEW_ARRAY        /* JSON lines as one array */
 };
 
 /* The runs of `stall`. */
@@ -80,6 +81,8 @@ struct uva__options {
     const char *output;       /* path of the file; NULL: standard output */
     struct uva_encode encode; /* format, and how CSV is written */
     enum uva__view view;      /* without --format not a table */
+    int64_t limit;            /* rows at most; -1: not set */
+    bool plain_types;         /* of Arrow IPC: those that any reader knows */
     bool has_format;          /* the command line names it */
     bool in_place;            /* the file itself is written to */
     const char *trace;        /* path of the trace; may be NULL */

@@ -328,11 +328,18 @@ static void chunk_queue(struct uva__output_chunk *chunk)
 
 int uva__output_write(struct uva__output *output, const void *data, size_t size)
 {
+    return uva__output_write_rows(output, data, size, 0);
+}
+
+int uva__output_write_rows(struct uva__output *output, const void *data,
+                           size_t size, int64_t rows)
+{
     struct uva__output_chunk *chunk = chunk_new(output, 1, size);
 
     if (chunk == NULL)
         return ENOMEM;
     chunk->size = size;
+    chunk->rows = rows;
     chunk->rest[0] = uv_buf_init((char *)&chunk->rest[1], (unsigned)size);
     if (size > 0)
         memcpy(chunk->rest[0].base, data, size);

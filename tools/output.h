@@ -98,6 +98,11 @@ UVA_MUST_CHECK int uva__output_open_fd(struct uva__output *output,
 UVA_MUST_CHECK int uva__output_write(struct uva__output *output,
                                      const void *data, size_t size);
 
+/* The same, of `rows` rows. Thread: loop. */
+UVA_MUST_CHECK int uva__output_write_rows(struct uva__output *output,
+                                          const void *data, size_t size,
+                                          int64_t rows);
+
 /* Appends a part, which it takes in every case. Returns as uva__output_write().
  * Thread: loop. */
 UVA_MUST_CHECK int uva__output_write_part(struct uva__output *output,

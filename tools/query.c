@@ -24,9 +24,11 @@
 #include "from.h"
 #include "guard.h"
 #include "heartbeat.h"
+#include "json_array.h"
 #include "loop.h"
 #include "options.h"
 #include "output.h"
+#include "plain_types.h"
 #include "progress.h"
 #include "report.h"
 #include "sql.h"
@@ -34,6 +36,7 @@
 #include "target.h"
 #include "terminal.h"
 #include "uvarrow/adbc.h"
+#include "uvarrow/stages.h"
 #include "uvarrow/uvarrow.h"
 
 #define PROGRESS_MS   100
@@ -121,6 +124,7 @@ struct query {
     struct uva__target target;               /* the file that the rows end in */
     struct uva__output output;               /* where the rows go */
     struct uva__heartbeat heart;             /* measures how late the loop is */
+    struct uva__json_array array;            /* if that is the format */
     struct uva__table table;                 /* the rows, to be shown as one */
     struct uva__progress line;               /* of progress */
     uv_timer_t progress;                     /* shows it */
@@ -216,10 +220,20 @@ static int query_on_batch(void *ctx, struct uva_batch *batch)
     q->tally.bytes += part.bytes;
     q->tally.rows += part.rows;
     q->tally.batches += part.rows > 0;
-    code = uva__output_write_part(&q->output, &part);
+    code = q->options.view == UVA__VIEW_ARRAY
+               ? uva__json_array_write(&q->array, &q->output, &part)
+               : uva__output_write_part(&q->output, &part);
     if (code != 0)
         return code;
     return uva__output_is_full(&q->output) ? EAGAIN : 0;
+}
+
+static void query_end_array(struct query *q)
+{
+    if (q->output.kind == UVA__OUTPUT_TERMINAL)
+        query_end_progress(q);
+    if (uva__json_array_end(&q->array, &q->output) != 0)
+        (void)uva_error_set(&q->error, ENOMEM, "out of memory");
 }
 
 static void query_on_done(void *ctx, const struct uva_outcome *outcome)
@@ -234,6 +248,8 @@ static void query_on_done(void *ctx, const struct uva_outcome *outcome)
     q->stream = NULL;
     if (q->options.view == UVA__VIEW_TABLE && !q->reader_gone)
         (void)query_write_table(q); /* also the rows before a failure */
+    if (q->options.view == UVA__VIEW_ARRAY && outcome->end == UVA_END_COMPLETE)
+        query_end_array(q);
     uva__output_close(&q->output);
 }
 
@@ -271,7 +287,7 @@ static void query_end_target(struct query *q)
 {
     const struct uva__output_written *written = &q->output.written;
 
-    if (q->options.view == UVA__VIEW_ENCODED) {
+    if (q->options.view != UVA__VIEW_TABLE) {
         q->tally.bytes = written->bytes;
         q->tally.rows = written->rows;
         q->tally.batches = written->batches;
@@ -380,19 +396,31 @@ static void query_watch(struct query *q)
 
 /* ---- the run ------------------------------------------------------------ */
 
+/* The stream keeps the first failure, which its start reports. */
+static void query_add_stages(struct query *q)
+{
+    const struct uva__options *options = &q->options;
+
+    if (options->limit >= 0)
+        (void)uva_stream_limit_rows(q->stream, options->limit);
+    if (options->plain_types)
+        (void)uva__plain_types(q->stream);
+    if (options->view != UVA__VIEW_TABLE)
+        (void)uva_stream_encode(q->stream, &options->encode);
+}
+
 static int query_start_stream(struct query *q)
 {
     q->stream = q->options.from != NULL
                     ? uva__from_stream(q->runtime, &q->options, &q->error)
                     : uva__connect(q->runtime, &q->options);
-    if (q->options.view == UVA__VIEW_ENCODED)
-        (void)uva_stream_encode(q->stream, &q->options.encode);
+    query_add_stages(q);
     return uva_stream_for_each(
         q->stream,
         &(struct uva_consumer){.on_schema = query_on_schema,
-                               .on_batch = q->options.view == UVA__VIEW_ENCODED
-                                               ? query_on_batch
-                                               : query_on_rows,
+                               .on_batch = q->options.view == UVA__VIEW_TABLE
+                                               ? query_on_rows
+                                               : query_on_batch,
                                .on_done = query_on_done,
                                .ctx = q},
         &q->error);
