@@ -44,7 +44,8 @@ def query(*words, env=None, command="query", **options):
         [os.environ["UVA_TEST_TOOL"], command, *words], timeout=PATIENCE,
         stdin=subprocess.DEVNULL, capture_output=True, check=False,
         env=environment() if env is None else env, **options)
-    done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
+    done.stdout = done.stdout.decode("utf-8", "replace")
+    done.stderr = done.stderr.decode()
     return done
 
 
