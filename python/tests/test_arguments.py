@@ -134,6 +134,7 @@ NONE = {"none"}
 COUNT = {"number"}
 SECONDS = {"number"}
 EVERY_RESULT = set(BAD_RESULTS)
+COROUTINES = {"coroutine function", "partial", "asynchronous call"}
 
 ROWS = {
     "stream.source": Row(uvarrow.stream),
@@ -198,9 +199,10 @@ ROWS = {
                                 fits=NONE | TEXTS),
     "Stream.aclose.seconds": Row(lambda v: rows().aclose(seconds=v),
                                  fits=NONE | SECONDS),
-    "Stream.map.function": Row(lambda v: rows().map(v)),
+    "Stream.map.function": Row(lambda v: rows().map(v), fits=COROUTINES),
     "Stream.map.schema": Row(lambda v: rows().map(lambda b: b, v), fits=NONE),
-    "Stream.filter.function": Row(lambda v: rows().filter(v), gives=FLOATS),
+    "Stream.filter.function": Row(lambda v: rows().filter(v), fits=COROUTINES,
+                                  gives=FLOATS),
     "Stream.cast.schema": Row(lambda v: rows().cast(v)),
     "Stream.limit.rows": Row(lambda v: rows().limit(v), fits=COUNT),
     "Stream.rebatch.rows": Row(lambda v: rows().rebatch(rows=v), fits=COUNT),
@@ -333,6 +335,94 @@ ROWS = {
     "adbc.Pool.__exit__.exc_info": Row( # not used
         lambda v: pool().__exit__(v), fits=set(BAD)),
 }
+# Stages and calls that stand for several streams, and for the event loop
+ROWS.update({
+    "merge.schema": Row(lambda v: uvarrow.merge(rows(), rows(), schema=v),
+                        fits=NONE),
+    "concat.first": Row(uvarrow.concat),
+    "concat.others": Row(lambda v: uvarrow.concat(rows(), v)),
+    "concat.schema": Row(lambda v: uvarrow.concat(rows(), rows(), schema=v),
+                         fits=NONE),
+    "concat.cast": Row(lambda v: uvarrow.concat(rows(), rows(), cast=v)),
+    "concat.open_at_once": Row(
+        lambda v: uvarrow.concat(rows(), rows(), open_at_once=v), fits=COUNT),
+    "partition.pool": Row(lambda v: uvarrow.partition(v, b"x")),
+    "partition.partition": Row(lambda v: uvarrow.partition(pool(), v),
+                               fits={"bytes"}),
+    "partition.window": Row(
+        lambda v: uvarrow.partition(pool(), b"x", window=v), fits=COUNT),
+    "partition.max_bytes": Row(
+        lambda v: uvarrow.partition(pool(), b"x", max_bytes=v), fits=COUNT),
+    "configure.memory_bytes": Row(lambda v: uvarrow.configure(memory_bytes=v),
+                                  fits=NONE | COUNT),
+    "configure.measure": Row(lambda v: uvarrow.configure(measure=v), fits=NONE),
+    "configure.check": Row(lambda v: uvarrow.configure(check=v), fits=NONE),
+    "drain.seconds": Row(uvarrow.drain, fits=NONE | SECONDS),
+    "Stream.map.concurrency": Row(
+        lambda v: rows().map(coroutine_function, concurrency=v),
+        fits=NONE | COUNT),
+    "Stream.map.ordered": Row(lambda v: rows().map(lambda b: b, ordered=v)),
+    "Stream.filter.concurrency": Row(
+        lambda v: rows().filter(coroutine_function, concurrency=v),
+        fits=NONE | COUNT),
+    "Stream.filter.ordered": Row(
+        lambda v: rows().filter(coroutine_function, ordered=v)),
+    "Stream.transform.function": Row(lambda v: rows().transform(v)),
+    "Stream.transform.schema": Row(lambda v: rows().transform(list, v),
+                                   fits=NONE),
+    "Stream.transform.finish": Row(
+        lambda v: rows().transform(lambda b: [b], finish=v), fits=NONE),
+    "Stream.throttle.batches": Row(lambda v: rows().throttle(batches=v),
+                                   fits=COUNT),
+    "Stream.throttle.bytes": Row(lambda v: rows().throttle(bytes=v), fits=COUNT),
+    "Stream.retry.function": Row(
+        lambda v: uvarrow.stream(lambda: 1 / 0).retry(v, delay=0), gives=NONE),
+    "Stream.retry.times": Row(lambda v: rows().retry(print, times=v),
+                              fits=NONE | COUNT),
+    "Stream.retry.delay": Row(lambda v: rows().retry(print, delay=v),
+                              fits=SECONDS),
+    "Stream.retry.delay_max": Row(lambda v: rows().retry(print, delay_max=v),
+                                  fits=SECONDS),
+    "Stream.retry.resume": Row(lambda v: rows().retry(print, resume=v)),
+    "Stream.tee.slow": Row(lambda v: rows().tee(slow=v)),
+    "Stream.tee.window": Row(lambda v: rows().tee(window=v), fits=COUNT),
+    "Stream.tee.max_bytes": Row(lambda v: rows().tee(max_bytes=v), fits=COUNT),
+    "Stream.tee.first_window": Row(lambda v: rows().tee(first_window=v),
+                                   fits=COUNT),
+    "Stream.tee.first_bytes": Row(lambda v: rows().tee(first_bytes=v),
+                                  fits=COUNT),
+    "Stream.priority.number": Row(lambda v: rows().priority(v),
+                                  fits={"number", "negative"}),
+    "adbc._Catalog.query_partitions.sql": Row(
+        lambda v: pool().query_partitions(v), fits=TEXTS),
+    "adbc._Catalog.query_partitions.parameters": Row(
+        lambda v: pool().query_partitions("SELECT ?", v),
+        fits=NONE | {"list", "dict", "asynchronous generator"}),
+    "adbc._Catalog.query_partitions.options": Row(
+        lambda v: pool().query_partitions("SELECT 1", options=v),
+        fits=NONE | {"dict"}),
+    "adbc._Catalog.query_partitions.by_name": Row(
+        lambda v: pool().query_partitions("SELECT 1", pa.table(ONE), by_name=v)),
+    "adbc._Catalog.query_partitions.busy": Row(
+        lambda v: pool().query_partitions("SELECT 1", busy=v),
+        fits=NONE | SECONDS),
+    "adbc._Catalog.table_schema.table": Row(lambda v: pool().table_schema(v),
+                                            fits=TEXTS),
+    "adbc._Catalog.table_schema.catalog": Row(
+        lambda v: pool().table_schema("t", catalog=v), fits=NONE | TEXTS),
+    "adbc._Catalog.table_schema.schema": Row(
+        lambda v: pool().table_schema("t", schema=v), fits=NONE | TEXTS),
+    "adbc._Catalog.objects.depth": Row(lambda v: pool().objects(depth=v)),
+})
+for _name, _fits in {"catalog": NONE | TEXTS, "schema": NONE | TEXTS,
+                     "table": NONE | TEXTS, "types": (),
+                     "busy": NONE | SECONDS}.items():
+    ROWS[f"adbc._Catalog.objects.{_name}"] = Row(
+        lambda v, _name=_name: pool().objects(**{_name: v}), fits=_fits)
+    ROWS[f"adbc._Catalog.tables.{_name}"] = Row(
+        lambda v, _name=_name: pool().tables(**{_name: v}), fits=_fits)
+ROWS["adbc._Catalog.objects.column"] = Row(lambda v: pool().objects(column=v),
+                                           fits=NONE | TEXTS)
 # The methods that a session shares with a pool
 ROWS.update({name.replace(".Pool.", ".Session."): row
              for name, row in ROWS.items() if name.startswith((

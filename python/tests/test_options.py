@@ -23,7 +23,7 @@ class No(str):
 OURS = No("the package's own function or object")
 LOOP = No("a function of Python takes the GIL, so it does not run on the loop")
 STREAMS = No("that of the stream")
-RUNTIME = No("the package has one runtime for each event loop, without options")
+RUNTIME = No("the package has one runtime for each event loop")
 TEXT = No("ipc() encodes Arrow IPC alone")
 
 # struct: members, with the function and its keyword
@@ -82,10 +82,40 @@ MEMBERS = {
         "schema": (uvarrow.Stream.map, "schema"),
         "free_ctx": OURS, "ctx": OURS, "on_loop": LOOP},
     "transform": {
-        "batch": (uvarrow.Stream.filter, "function"),
-        "finish": No("a filter has nothing left"),
-        "schema": No("a filter changes none"),
+        "batch": (uvarrow.Stream.transform, "function"),
+        "finish": (uvarrow.Stream.transform, "finish"),
+        "schema": (uvarrow.Stream.transform, "schema"),
         "free_ctx": OURS, "ctx": OURS, "on_loop": LOOP,
+        "window": STREAMS},
+    "async_map": {
+        "begin": (uvarrow.Stream.map, "function"),
+        "cancel": OURS, "free_ctx": OURS, "ctx": OURS,
+        "schema": (uvarrow.Stream.map, "schema"),
+        "at_once": (uvarrow.Stream.map, "concurrency"),
+        "unordered": (uvarrow.Stream.map, "ordered"),
+        "window": STREAMS},
+    "retry": {
+        "again": (uvarrow.Stream.retry, "function"),
+        "free_ctx": OURS, "ctx": OURS,
+        "times": (uvarrow.Stream.retry, "times"),
+        "delay_ms": (uvarrow.Stream.retry, "delay"),
+        "delay_max_ms": (uvarrow.Stream.retry, "delay_max"),
+        "resume": (uvarrow.Stream.retry, "resume")},
+    "throttle": {
+        "batches_per_s": (uvarrow.Stream.throttle, "batches"),
+        "bytes_per_s": (uvarrow.Stream.throttle, "bytes")},
+    "tee": {
+        "slow": (uvarrow.Stream.tee, "slow"),
+        "window": (uvarrow.Stream.tee, "window"),
+        "first": (uvarrow.Stream.tee, "first_window")},
+    "adbc_objects": {
+        "depth": (uvarrow.adbc.Pool.objects, "depth"),
+        "catalog": (uvarrow.adbc.Pool.objects, "catalog"),
+        "db_schema": (uvarrow.adbc.Pool.objects, "schema"),
+        "table": (uvarrow.adbc.Pool.objects, "table"),
+        "column": (uvarrow.adbc.Pool.objects, "column"),
+        "table_types": (uvarrow.adbc.Pool.objects, "types"),
+        "busy_ms": (uvarrow.adbc.Pool.objects, "busy"),
         "window": STREAMS},
     "ready": {
         "wait": No("a batch comes when its event is complete"),
@@ -118,9 +148,12 @@ MEMBERS = {
         "format": TEXT, "csv": TEXT, "as_stored": TEXT,
         "compression": (uvarrow.ipc, "compression")},
     "runtime_options": dict.fromkeys(
-        ("name", "workers", "allocator", "log", "check",
-         "turn_us", "uv_version", "close_limit_ms", "on_quiet", "quiet_ctx",
-         "memory_bytes", "measure", "trace"), RUNTIME),
+        ("name", "workers", "allocator", "turn_us", "uv_version",
+         "close_limit_ms", "on_quiet", "quiet_ctx", "trace"), RUNTIME) | {
+        "log": No("the level of the logger"),
+        "check": (uvarrow.configure, "check"),
+        "memory_bytes": (uvarrow.configure, "memory_bytes"),
+        "measure": (uvarrow.configure, "measure")},
     "workers_options": dict.fromkeys(
         ("name", "compute_threads", "blocking_threads",
          "allocator", "thread_begin", "thread_end",
@@ -186,7 +219,10 @@ def test_each_member_has_a_keyword_or_a_reason(struct):
 @pytest.mark.parametrize("function", [
     uvarrow.adbc.Pool, uvarrow.adbc.Pool.query, uvarrow.adbc.Pool.ingest,
     uvarrow.adbc.Pool.session, uvarrow.stream, uvarrow.to_reader, uvarrow.merge, uvarrow.ipc,
-    uvarrow.Stream.rebatch, uvarrow.Stream.timeout, uvarrow.Stream.parallel])
+    uvarrow.Stream.rebatch, uvarrow.Stream.timeout, uvarrow.Stream.parallel,
+    uvarrow.Stream.retry, uvarrow.Stream.throttle, uvarrow.Stream.map,
+    uvarrow.Stream.transform, uvarrow.configure, uvarrow.concat,
+    uvarrow.adbc.Pool.objects])
 def test_each_keyword_is_that_of_a_member(function):
     known = {keyword[1] for members in MEMBERS.values()
              for keyword in members.values() if not isinstance(keyword, No)}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that uses every public name as its types allow: checked by
 test_types.py, and never run."""
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import assert_type
 
@@ -55,6 +55,34 @@ async def build(table: pa.Table) -> list[uvarrow.StageStats]:
     except uvarrow.Error as error:
         assert_type(error.metadata, dict[str, str])
     return rows.stats()
+
+
+async def later(batch: uvarrow.Batch) -> pa.RecordBatch:
+    return batch.to_pyarrow()
+
+
+def halves(batch: uvarrow.Batch) -> Iterator[pa.RecordBatch]:
+    yield batch.to_pyarrow()
+
+
+async def more(table: pa.Table) -> None:
+    uvarrow.configure(memory_bytes=1 << 30, measure=True)
+    rows = (uvarrow.stream(table).map(later, concurrency=4, ordered=False)
+            .transform(halves).throttle(batches=100).priority(1)
+            .retry(lambda failure: uvarrow.stream(table) if failure.rows else None))
+    branch = rows.tee(slow="drop_old")
+    assert_type(branch, uvarrow.Stream)
+    rows.pause()
+    rows.resume()
+    both = uvarrow.concat(rows, uvarrow.stream(table), schema=table.schema)
+    assert_type(both.stats()[0].busy, float)
+    assert_type(uvarrow.stats(), uvarrow.RuntimeStats)
+    with uvarrow.adbc.Pool("sqlite") as pool:
+        assert_type(await pool.tables(), list[uvarrow.adbc.Table])
+        assert_type(await pool.table_schema("t"), uvarrow.Schema)
+        parts = await pool.query_partitions("SELECT 1")
+        uvarrow.merge(*[uvarrow.partition(pool, part) for part in parts])
+    await uvarrow.drain(5.0)
 
 
 async def out(batches: AsyncIterator[uvarrow.Batch], schema: pa.Schema) -> None:

@@ -20,6 +20,14 @@ async def later_batch(batch: uvarrow.Batch) -> uvarrow.Batch:
     return batch
 
 
+async def double_later(batch: uvarrow.Batch) -> int:
+    return 5
+
+
+async def later_text(batch: uvarrow.Batch) -> str:
+    return "text"
+
+
 async def later_items() -> AsyncIterator[uvarrow.Batch]:
     async for batch in uvarrow.stream([]):
         yield batch
@@ -48,13 +56,30 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.stream([batch], window="x") # wrong
     uvarrow.stream([batch], interrupt=5) # wrong
     rows.map(5) # wrong
-    rows.map(later_batch) # wrong
-    rows.map(partial(later_batch)) # wrong
+    rows.map(later) # wrong
+    rows.map(double_later) # wrong
+    rows.map(lambda batch: batch, concurrency=2) # wrong
+    rows.map(later_batch, concurrency="x") # wrong
+    rows.map(later_batch, ordered=None) # wrong
     rows.map(lambda batch: 5) # wrong
     rows.map(lambda batch: batch, 5) # wrong
     rows.filter(5) # wrong
-    rows.filter(later) # wrong
-    rows.filter(lambda batch: later(batch)) # wrong
+    rows.filter(later_text) # wrong
+    rows.filter(lambda batch: True, concurrency=2) # wrong
+    rows.transform(5) # wrong
+    rows.transform(lambda batch: batch) # wrong
+    rows.transform(later_items) # wrong
+    rows.throttle(batches="x") # wrong
+    rows.retry(lambda: None) # wrong
+    rows.retry(lambda failure: 5) # wrong
+    rows.retry(lambda failure: batch) # wrong
+    rows.tee(slow="quick") # wrong
+    rows.priority("x") # wrong
+    uvarrow.concat(rows, [batch]) # wrong
+    uvarrow.merge(rows, schema=5) # wrong
+    uvarrow.configure(memory_bytes="x") # wrong
+    uvarrow.partition(uvarrow.adbc.Pool("sqlite"), "x") # wrong
+    uvarrow.adbc.Pool("sqlite").objects(depth="rows") # wrong
     rows.filter(lambda batch: "text") # wrong
     rows.filter(lambda batch: [batch]) # wrong
     rows.filter(lambda batch: None) # wrong
@@ -78,6 +103,11 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.adbc.Pool("sqlite").ingest("t", [1]) # wrong
     uvarrow.adbc.Pool("sqlite").ingest("t", {"a": [1]}) # wrong
 
+    rows.map(later_batch).map(partial(later_batch)).map(later_batch, concurrency=4)
+    rows.map(lambda batch: later_batch(batch), concurrency=4, ordered=False)
+    rows.filter(later).filter(lambda batch: later(batch), concurrency=2)
+    rows.transform(lambda batch: [batch], finish=lambda: iter([batch]))
+    rows.retry(lambda failure: rows.tee() if failure.rows else None)
     uvarrow.stream([uvarrow.stream(batch).to_reader(), batch])
     uvarrow.stream(lambda: iter([uvarrow.stream(batch).to_reader()]))
     uvarrow.stream(uvarrow.stream(batch).to_reader())

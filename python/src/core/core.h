@@ -37,6 +37,7 @@ extern PyTypeObject *next_type;
 extern PyTypeObject *writer_type;
 extern PyTypeObject *pool_type;
 extern PyTypeObject *chunk_type;
+extern PyTypeObject *call_type;
 
 extern PyType_Spec host_spec;
 extern PyType_Spec schema_spec;
@@ -47,6 +48,7 @@ extern PyType_Spec next_spec;
 extern PyType_Spec writer_spec;
 extern PyType_Spec pool_spec;
 extern PyType_Spec chunk_spec;
+extern PyType_Spec call_spec;
 
 /* Allocates an object of `type`, with zeroes after its head. Gives it; NULL
  * with an exception. */
@@ -167,6 +169,7 @@ typedef struct {
     PyObject_HEAD struct uva_runtime *runtime; /* counts: for late calls */
     struct tap *ready; /* counts each: those with something new */
     struct tap *taps;  /* borrows each: the host's */
+    struct tap *drain; /* counts: of the tasks that wait for drain(); NULL */
     unsigned forks;    /* fork_number() when it was made */
     bool open;         /* the runtime has not closed */
     bool in_turn;      /* uva_runtime_turn() runs */
@@ -184,14 +187,31 @@ void host_turn_now(Host *host);
  * yielded to its task; NULL with an exception. */
 PyObject *host_future(const Host *host);
 
+PyObject *host_choose(PyObject *module, PyObject *args); /* options */
+
+/* ---- the log (log.c) ----------------------------------------------------- */
+
+/* Keeps a line for Python, without the GIL, as a function of struct uva_log.
+ * Thread: any. */
+void log_write(void *ctx, const struct uva_log_record *record);
+
+/* Passes on the lines that were kept, to the function of log_set(). Under the
+ * GIL, outside of calls into the library. */
+void log_pass_on(void);
+
+/* _set_log(function): called with level, message, stream, clause, seconds since
+ * the epoch; stream and clause may be None */
+PyObject *log_set(PyObject *module, PyObject *function);
+
 /* ---- the tap: the part of a stream for callbacks (tap.c) ----------------- */
 
 /* The Python objects of a source or of a function of a stage. The stream of the
  * tap owns these, so it shows them to the garbage collector. Under the GIL. */
+enum { HOLDER_OBJECTS = 4 };
 struct holder {
     struct tap *tap; /* counts */
     struct holder *next;
-    PyObject *objects[3]; /* owns; may be NULL */
+    PyObject *objects[HOLDER_OBJECTS]; /* owns; may be NULL */
 };
 
 struct tap {
@@ -203,10 +223,12 @@ struct tap {
     struct tap *next; /* the next one in host->ready */
     struct tap *above, *below; /* in host->taps */
     struct tap *merged; /* counts: of a stream merged into this one; a list */
+    struct tap *origin; /* counts: of the stream from which this branches off */
     struct holder *holders; /* not freed */
     PyObject *waiters;      /* owns: a list; NULL */
     PyObject *exception; /* owns: raised by a function of this stream; NULL */
     char text[256];      /* the text that the library was given instead */
+    int branches;        /* taps that have this one as their origin */
     bool is_ready;       /* in host->ready */
     bool is_closed;      /* of a writer: no reader any more */
     bool is_part;        /* merged into another one, which has the host */
@@ -228,6 +250,10 @@ void tap_post_ready(struct tap *tap);
 /* Keeps the exception that is set, and clears it. Describes it in `error`.
  * Returns its errno, or EIO. */
 int tap_fail(struct tap *tap, struct uva_error *error);
+
+/* Keeps the exception that is set, and clears it: it is the failure of the
+ * stream, with whatever text that ends. */
+void tap_fail_with(struct tap *tap);
 
 /* Raises the failure of a stream: the exception itself, if it is Python's,
  * otherwise uvarrow.Error. Returns NULL. */
@@ -410,11 +436,62 @@ int mask_read(PyObject *object, const char *name, int64_t rows, uint8_t **bits);
 
 /* ---- stages (stage.c) ---------------------------------------------------- */
 
+/* A function of Python. */
+struct function {
+    struct holder held;
+    struct ArrowSchema result; /* owns: of its results; released: the schema of
+                                  its input */
+};
+
+/* The objects that it holds */
+enum {
+    CALLABLE,
+    GIVEN,  /* the Schema of its input; may be NULL */
+    FINISH, /* of a transform: called at the end; may be NULL. Of a coroutine
+               function: makes a task */
+    YIELDS  /* of a transform: gives the batches that are due; may be NULL */
+};
+
+/* Makes one, with its schema (a capsule or None). NULL with an exception. */
+struct function *function_new(struct tap *tap, PyObject *callable,
+                              PyObject *schema);
+struct function *function_new_sized(size_t size, struct tap *tap,
+                                    PyObject *callable, PyObject *schema);
+void function_free(void *function); /* any thread */
+
+/* A Batch of the data, which is moved out of `in`; NULL with an exception. */
+PyObject *function_batch(struct function *function, struct uva_batch *in);
+
+/* The schema of the results, as a function of a stage. */
+int function_schema(void *function, const struct ArrowSchema *in,
+                    struct ArrowSchema *out, struct uva_error *error);
+
+/* Selects rows of a batch by bits. 1; 0: no row was selected; -1 with an
+ * exception. */
+int batch_select_rows(Batch *batch, const uint8_t *bits,
+                      struct ArrowDeviceArray *out);
+
+/* Does what the function of a filter wants with a batch that had `rows` rows: a
+ * mask selects some of them. 1: keep `out`; 0; -1 with an exception. */
+int filter_apply(Batch *batch, PyObject *wanted, int64_t rows,
+                 struct ArrowDeviceArray *out);
+
 int stage_map(struct tap *tap, PyObject *function, PyObject *schema,
               const struct uva_window *window);
 int stage_filter(struct tap *tap, PyObject *function,
                  const struct uva_window *window);
 int stage_trace(struct tap *tap, PyObject *function);
+
+/* A coroutine function. `args`: the function, a schema or None, a function that
+ * makes a task of a coroutine, the most calls at one time, whether results may
+ * come in any order, whether it filters (later.c). */
+int stage_later(struct tap *tap, PyObject *args,
+                const struct uva_window *window);
+
+/* A function that yields; `finish`, or None, is called at the end
+ * (transform.c). */
+int stage_transform(struct tap *tap, PyObject *function, PyObject *schema,
+                    PyObject *finish, const struct uva_window *window);
 
 /* ---- streams (stream.c) -------------------------------------------------- */
 
@@ -431,17 +508,48 @@ typedef struct {
     bool complete;            /* it has, after the last batch of the source */
     bool over;                /* the stream has, or it is closed */
     bool exported;            /* it is read elsewhere, or closed */
+    bool paused;              /* no batch is given until it is resumed */
 } Stream;
+
+/* Whether a stage can be added; otherwise raises. */
+bool stream_can_build(Stream *self);
+
+/* Ends a call that builds: None, or raises the first error of the stream. */
+PyObject *stream_built(Stream *self);
+
+/* Takes the stream of an object that has a tap: None; NULL with an exception.
+ */
+PyObject *stream_opened(Stream *self, struct uva_stream *stream);
+
+/* Makes `other` a part of a stream with that tap. */
+void stream_join(struct tap *tap, Stream *other);
+
+/* Several streams (together.c), and one that is opened again (retry.c). */
+PyObject *stream_merge(PyObject *object, PyObject *args);
+PyObject *stream_concat(PyObject *object, PyObject *args);
+PyObject *stream_tee(PyObject *object, PyObject *args);
+PyObject *stream_retry(PyObject *object, PyObject *args);
 
 PyObject *stream_set_clock(PyObject *module, PyObject *ns); /* for tests */
 
-/* ---- databases (pool.c) -------------------------------------------------- */
+/* ---- databases (pool.c, catalog.c) --------------------------------------- */
+
+struct uva_adbc_pool;
+
+typedef struct {
+    PyObject_HEAD struct uva_adbc_pool *pool; /* counts; NULL: closed */
+    unsigned forks; /* fork_number() when it was made */
+} Pool;
 
 /* Make a stream of a query, and of a commit or a roll-back, with a tap, to
  * which they give a reference. Lend the host. NULL with an exception; then
  * there may be a tap, too. */
 typedef struct uva_stream *pool_stream_fn(PyObject *args, Host **host,
                                           struct tap **tap);
-pool_stream_fn pool_query, pool_ending;
+pool_stream_fn pool_query, pool_ending, pool_partition, pool_objects,
+    pool_table_schema;
+
+/* partitions(Batch): the list of the partitions in it, as bytes. */
+PyObject *pool_partitions(PyObject *module, PyObject *batch);
 
 #endif

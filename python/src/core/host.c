@@ -3,6 +3,7 @@
  * turn() when that is readable. A turn does not wait, so it keeps the GIL; the
  * notes of its callbacks are passed on after it, to the waiters: futures of
  * asyncio, or objects with wake(). */
+#include <errno.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -22,6 +23,31 @@ static int workers_find(struct uva_error *error)
                            &workers, error);
 }
 
+/* The options of runtimes that are made from now on. */
+static struct {
+    int64_t memory_bytes;
+    enum uva_log_level log_level; /* 0: no log */
+    bool measure;
+    bool check;
+} chosen;
+
+/* _choose(memory_bytes, measure, check, log_level) */
+PyObject *host_choose(PyObject *module, PyObject *args)
+{
+    long long memory_bytes;
+    int measure, check, level;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Lppi", &memory_bytes, &measure, &check,
+                          &level))
+        return NULL;
+    chosen.memory_bytes = memory_bytes;
+    chosen.measure = measure != 0;
+    chosen.check = check != 0;
+    chosen.log_level = (enum uva_log_level)level;
+    Py_RETURN_NONE;
+}
+
 static PyObject *host_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     struct uva_error error = {0};
@@ -34,6 +60,12 @@ static PyObject *host_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     (void)kwargs;
     code = workers_find(&error);
     options.workers = workers;
+    options.memory_bytes = chosen.memory_bytes;
+    options.measure = chosen.measure;
+    options.check = chosen.check;
+    if (chosen.log_level != 0)
+        options.log =
+            (struct uva_log){.write = log_write, .level = chosen.log_level};
     if (code == 0)
         code = uva_runtime_open_turned(NULL, NULL, &options, &runtime, &error);
     if (code != 0)
@@ -168,6 +200,7 @@ static void host_turn_once(Host *self)
     self->in_turn = true;
     self->open = uva_runtime_turn(self->runtime) != UVA_TURN_CLOSED;
     self->in_turn = false;
+    log_pass_on();
 }
 
 void host_turn_now(Host *self)
@@ -283,20 +316,75 @@ static PyObject *host_abandon(PyObject *object, PyObject *is_gone)
     Py_RETURN_NONE;
 }
 
+/* stats() -> the members of uvarrow.RuntimeStats */
 static PyObject *host_stats(PyObject *object, PyObject *unused)
 {
     Host *self = (Host *)object;
-    struct uva_runtime_stats stats;
+    struct uva_runtime_stats s;
 
     (void)unused;
-    uva_runtime_get_stats(self->runtime, &stats);
-    return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L}", "streams_open",
-                         (long long)stats.streams_open, "streams_held",
-                         (long long)stats.streams_held, "calls_stuck",
-                         (long long)stats.calls_stuck, "threads_blocking",
-                         (long long)stats.threads_blocking, "threads_compute",
-                         (long long)stats.threads_compute, "turns",
-                         (long long)stats.turns);
+    uva_runtime_get_stats(self->runtime, &s);
+    return Py_BuildValue(
+        "{s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:d,s:d}",
+        "streams_open", (long long)s.streams_open, "streams_held",
+        (long long)s.streams_held, "threads_compute",
+        (long long)s.threads_compute, "threads_blocking",
+        (long long)s.threads_blocking, "threads_stuck",
+        (long long)s.threads_stuck, "calls_stuck", (long long)s.calls_stuck,
+        "peer_breaches", (long long)s.peer_breaches, "late_calls",
+        (long long)s.late_calls, "turns", (long long)s.turns, "memory_held",
+        (long long)s.memory_held, "memory_excess", (long long)s.memory_excess,
+        "tasks_revoked", (long long)s.tasks_revoked, "hold_max",
+        (double)s.hold_max_ns / 1e9, "hold_max_cpu",
+        (double)s.hold_max_cpu_ns / 1e9);
+}
+
+/* ---- drain ---------------------------------------------------------------
+ */
+
+/* All streams have ended. */
+static void host_drained(void *ctx)
+{
+    struct tap *tap = ctx;
+
+    tap->is_closed = true;
+    tap_ready(tap);
+    tap_release(tap);
+}
+
+/* drain(ms) -> bool: has new streams fail; whether all others have ended. The
+ * waiters are called when that is so. */
+static PyObject *host_drain(PyObject *object, PyObject *args)
+{
+    Host *self = (Host *)object;
+    long long ms;
+    int code;
+
+    if (!PyArg_ParseTuple(args, "L", &ms) || !host_check(self))
+        return NULL;
+    if (self->drain == NULL && (self->drain = tap_new(self)) == NULL)
+        return NULL;
+    code = uva_runtime_drain(self->runtime, ms, host_drained,
+                             tap_acquire(self->drain));
+    if (code != 0)
+        tap_release(self->drain);
+    if (code != 0 && code != EALREADY && code != ESHUTDOWN)
+        return core_raise(code, NULL, NULL);
+    return PyBool_FromLong(self->drain->is_closed);
+}
+
+static PyObject *host_wait_drain(PyObject *object, PyObject *waiter)
+{
+    Host *self = (Host *)object;
+
+    return tap_wait(self->drain, waiter) != 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *host_unwait_drain(PyObject *object, PyObject *waiter)
+{
+    Host *self = (Host *)object;
+
+    return tap_unwait(self->drain, waiter) != 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* No one else turns the runtime any more, whichever thread this is. */
@@ -308,6 +396,8 @@ static void host_dealloc(PyObject *object)
     PyErr_Fetch(&type, &value, &traceback);
     host_close(self, true);
     host_forget(self);
+    if (self->drain != NULL)
+        tap_close(self->drain, self->forks);
     PyErr_Restore(type, value, traceback);
     if (self->forks == fork_number())
         uva_runtime_release(self->runtime);
@@ -322,6 +412,9 @@ static PyMethodDef host_methods[] = {
     {"finish", host_finish, METH_O, NULL},
     {"abandon", host_abandon, METH_O, NULL},
     {"stats", host_stats, METH_NOARGS, NULL},
+    {"drain", host_drain, METH_VARARGS, NULL},
+    {"_wait", host_wait_drain, METH_O, NULL},
+    {"_unwait", host_unwait_drain, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot host_slots[] = {{Py_tp_new, host_new},

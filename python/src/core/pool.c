@@ -7,11 +7,6 @@
 #include "core/core.h"
 #include "uvarrow/adbc.h"
 
-typedef struct {
-    PyObject_HEAD struct uva_adbc_pool *pool; /* counts; NULL: closed */
-    unsigned forks; /* fork_number() when it was made */
-} Pool;
-
 /* Gives the pairs of a list of keys and values, to be freed, which borrow from
  * it; NULL with an exception. */
 static struct uva_pair *pairs_of(PyObject *list, const char *name)
@@ -177,8 +172,8 @@ static int parameters_take(struct given *given, PyObject *object,
 }
 
 /* args: host, pool, sql, parameters (a capsule, or an object and its opener),
- * options, table, update, by_name, busy_ms, batch_bytes, batches, bytes; sql,
- * parameters and table may be None */
+ * options, table, result (rows, changes, partitions), by_name, busy_ms,
+ * batch_bytes, batches, bytes; sql, parameters and table may be None */
 struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
 {
     struct uva_adbc_query query = {0};
@@ -186,17 +181,17 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
     struct uva_stream *stream = NULL;
     PyObject *owner, *pool, *rows, *options;
     struct uva_pair *pairs;
-    int update, by_name;
+    int result, by_name;
     long long bytes, busy_ms, batch_bytes;
     Pool *self;
 
-    if (!PyArg_ParseTuple(args, "O!O!zOO!zppLLiL", host_type, &owner, pool_type,
+    if (!PyArg_ParseTuple(args, "O!O!zOO!zipLLiL", host_type, &owner, pool_type,
                           &pool, &query.sql, &rows, &PyList_Type, &options,
-                          &query.ingest_table, &update, &by_name, &busy_ms,
+                          &query.ingest_table, &result, &by_name, &busy_ms,
                           &batch_bytes, &query.window.batches, &bytes))
         return NULL;
     self = (Pool *)pool;
-    query.result = update ? UVA_ADBC_CHANGES : UVA_ADBC_ROWS;
+    query.result = (enum uva_adbc_result)result;
     query.by_name = by_name != 0;
     query.busy_ms = busy_ms;
     query.batch_bytes = batch_bytes;

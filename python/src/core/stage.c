@@ -7,18 +7,21 @@
 
 #include "core/core.h"
 
-/* The objects that it holds */
-enum { CALLABLE, GIVEN /* the Schema of its input; may be NULL */ };
-
-struct function {
-    struct holder held;
-    struct ArrowSchema result; /* owns: of its results; released: the schema of
-                                  its input */
-};
-
-static struct function *function_new(struct tap *tap, PyObject *callable)
+static int function_set_result(struct function *function, PyObject *capsule)
 {
-    struct function *function = calloc(1, sizeof(*function));
+    struct ArrowSchema *result =
+        checked_capsule(capsule, "arrow_schema", "schema");
+
+    if (result == NULL || !checked_is_rows(result, "schema"))
+        return -1;
+    uva_schema_move(result, &function->result);
+    return 0;
+}
+
+struct function *function_new_sized(size_t size, struct tap *tap,
+                                    PyObject *callable, PyObject *schema)
+{
+    struct function *function = calloc(1, size);
 
     if (function == NULL) {
         PyErr_NoMemory();
@@ -26,10 +29,24 @@ static struct function *function_new(struct tap *tap, PyObject *callable)
     }
     holder_add(&function->held, tap);
     function->held.objects[CALLABLE] = Py_NewRef(callable);
+    if (schema != Py_None && function_set_result(function, schema) != 0) {
+        PyObject *type, *value, *traceback;
+
+        PyErr_Fetch(&type, &value, &traceback);
+        function_free(function);
+        PyErr_Restore(type, value, traceback);
+        return NULL;
+    }
     return function;
 }
 
-static void function_free(void *ctx)
+struct function *function_new(struct tap *tap, PyObject *callable,
+                              PyObject *schema)
+{
+    return function_new_sized(sizeof(struct function), tap, callable, schema);
+}
+
+void function_free(void *ctx)
 {
     struct function *function = ctx;
 
@@ -38,8 +55,7 @@ static void function_free(void *ctx)
         free(function);
 }
 
-/* A Batch of the data, which is moved out of `in`; NULL with an exception. */
-static PyObject *function_batch(struct function *function, struct uva_batch *in)
+PyObject *function_batch(struct function *function, struct uva_batch *in)
 {
     PyObject **given = &function->held.objects[GIVEN];
 
@@ -98,8 +114,8 @@ static int map_batch(void *ctx, struct uva_batch *in,
     return code;
 }
 
-static int map_schema(void *ctx, const struct ArrowSchema *in,
-                      struct ArrowSchema *out, struct uva_error *error)
+int function_schema(void *ctx, const struct ArrowSchema *in,
+                    struct ArrowSchema *out, struct uva_error *error)
 {
     struct function *function = ctx;
 
@@ -108,35 +124,16 @@ static int map_schema(void *ctx, const struct ArrowSchema *in,
         uva_schema_is_live(&function->result) ? &function->result : in, out);
 }
 
-static int function_set_result(struct function *function, PyObject *capsule)
-{
-    struct ArrowSchema *result =
-        checked_capsule(capsule, "arrow_schema", "schema");
-
-    if (result == NULL || !checked_is_rows(result, "schema"))
-        return -1;
-    uva_schema_move(result, &function->result);
-    return 0;
-}
-
 int stage_map(struct tap *tap, PyObject *callable, PyObject *schema,
               const struct uva_window *window)
 {
-    struct function *function = function_new(tap, callable);
+    struct function *function = function_new(tap, callable, schema);
 
     if (function == NULL)
         return -1;
-    if (schema != Py_None && function_set_result(function, schema) != 0) {
-        PyObject *type, *value, *traceback;
-
-        PyErr_Fetch(&type, &value, &traceback);
-        function_free(function);
-        PyErr_Restore(type, value, traceback);
-        return -1;
-    }
     (void)uva_stream_map(tap->stream,
                          &(struct uva_map){.batch = map_batch,
-                                           .schema = map_schema,
+                                           .schema = function_schema,
                                            .free_ctx = function_free,
                                            .ctx = function});
     if (tap->device) /* the function may have queued work, with an event */
@@ -148,9 +145,8 @@ int stage_map(struct tap *tap, PyObject *callable, PyObject *schema,
 /* ---- filter ---------------------------------------------------------------
  */
 
-/* Selects rows of a batch. 1; 0: no row was selected; -1 with an exception. */
-static int filter_rows(Batch *batch, const uint8_t *bits,
-                       struct ArrowDeviceArray *out)
+int batch_select_rows(Batch *batch, const uint8_t *bits,
+                      struct ArrowDeviceArray *out)
 {
     struct ArrowDeviceArray shared;
     struct uva_error error = {0};
@@ -187,17 +183,15 @@ static int filter_whole(Batch *batch, struct ArrowDeviceArray *out)
     return -1;
 }
 
-/* Does what a function wants with a batch that had `rows` rows: a mask selects
- * some of them. 1: keep `out`; 0; -1 with an exception. */
-static int filter_apply(Batch *batch, PyObject *wanted, int64_t rows,
-                        struct ArrowDeviceArray *out)
+int filter_apply(Batch *batch, PyObject *wanted, int64_t rows,
+                 struct ArrowDeviceArray *out)
 {
     static const char name[] = "the result of the function of filter()";
     uint8_t *bits = NULL;
     int result = mask_read(wanted, name, rows, &bits);
 
     if (result == 1) {
-        result = filter_rows(batch, bits, out);
+        result = batch_select_rows(batch, bits, out);
         free(bits);
         return result;
     }
@@ -255,7 +249,7 @@ static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 int stage_filter(struct tap *tap, PyObject *callable,
                  const struct uva_window *window)
 {
-    struct function *function = function_new(tap, callable);
+    struct function *function = function_new(tap, callable, Py_None);
 
     if (function == NULL)
         return -1;
@@ -301,7 +295,7 @@ static void trace_event(void *ctx, const struct uva_trace_event *event)
 
 int stage_trace(struct tap *tap, PyObject *callable)
 {
-    struct function *function = function_new(tap, callable);
+    struct function *function = function_new(tap, callable, Py_None);
 
     if (function == NULL)
         return -1;

@@ -70,7 +70,7 @@ static bool stream_check(Stream *self)
 
 /* ---- open ---------------------------------------------------------------- */
 
-static PyObject *stream_opened(Stream *self, struct uva_stream *stream)
+PyObject *stream_opened(Stream *self, struct uva_stream *stream)
 {
     self->forks = fork_number();
     if (stream == NULL) {
@@ -144,6 +144,25 @@ static PyObject *stream_ending(PyObject *object, PyObject *args)
     return stream_make((Stream *)object, args, pool_ending);
 }
 
+/* _partition((host, pool, partition, batches, bytes), batches, bytes) */
+static PyObject *stream_partition(PyObject *object, PyObject *args)
+{
+    return stream_make((Stream *)object, args, pool_partition);
+}
+
+/* _objects((host, pool, depth, catalog, schema, table, column, types, busy_ms,
+ * batches, bytes), batches, bytes) */
+static PyObject *stream_objects(PyObject *object, PyObject *args)
+{
+    return stream_make((Stream *)object, args, pool_objects);
+}
+
+/* _table_schema((host, pool, catalog, schema, table), batches, bytes) */
+static PyObject *stream_table_schema(PyObject *object, PyObject *args)
+{
+    return stream_make((Stream *)object, args, pool_table_schema);
+}
+
 /* ---- start and take ------------------------------------------------------ */
 
 static int stream_start(Stream *self)
@@ -198,6 +217,37 @@ static PyObject *stream_check_end(PyObject *object, PyObject *unused)
     return ((Stream *)object)->complete ? Py_NewRef(Py_None) : raise_closed();
 }
 
+/* pause(): batches wait until resume(). */
+static PyObject *stream_pause(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+
+    (void)unused;
+    if (!stream_was_opened(self))
+        return NULL;
+    self->paused = !self->over;
+    Py_RETURN_NONE;
+}
+
+/* The pause is over: a task that waits for a batch looks again. */
+static void stream_go_on(Stream *self)
+{
+    if (self->paused && self->tap != NULL && self->forks == fork_number())
+        tap_post_ready(self->tap);
+    self->paused = false;
+}
+
+static PyObject *stream_resume(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+
+    (void)unused;
+    if (!stream_was_opened(self))
+        return NULL;
+    stream_go_on(self);
+    Py_RETURN_NONE;
+}
+
 /* Gives a Batch; None if no batch waits now; raises at the end. */
 static PyObject *stream_take(PyObject *object, PyObject *unused)
 {
@@ -213,6 +263,8 @@ static PyObject *stream_take(PyObject *object, PyObject *unused)
     }
     if (!stream_is_started(self) && stream_start(self) != 0)
         return NULL;
+    if (self->paused && self->host->open)
+        Py_RETURN_NONE;
     code = uva_stream_take(self->tap->stream, &batch, &outcome);
     if (code == EAGAIN && self->window.batches <= FEW_BATCHES) {
         host_turn_now(self->host);
@@ -330,6 +382,7 @@ static PyObject *stream_cancel(PyObject *object, PyObject *args)
         return NULL;
     if (self->tap != NULL && self->forks == fork_number())
         uva_stream_cancel(self->tap->stream, code, reason);
+    stream_go_on(self);
     Py_RETURN_NONE;
 }
 
@@ -366,6 +419,7 @@ static PyObject *stream_close(PyObject *object, PyObject *unused)
 
     (void)unused;
     self->ended = self->over = true;
+    stream_go_on(self);
     if (self->tap == NULL || self->forks != fork_number() || !self->host->open)
         Py_RETURN_TRUE;
     uva_stream_cancel(self->tap->stream, 0, "closed");
@@ -443,8 +497,7 @@ static void stream_dealloc(PyObject *object)
 
 /* ---- stages -------------------------------------------------------------- */
 
-/* Ends a call that builds: None, or raises the first error of the stream. */
-static PyObject *stream_built(Stream *self)
+PyObject *stream_built(Stream *self)
 {
     struct uva_error error = {0};
     const int code = uva_stream_status(self->tap->stream, &error);
@@ -453,8 +506,7 @@ static PyObject *stream_built(Stream *self)
                      : Py_NewRef(Py_None);
 }
 
-/* Whether a stage can be added; otherwise raises. */
-static bool stream_can_build(Stream *self)
+bool stream_can_build(Stream *self)
 {
     if (!stream_check(self))
         return false;
@@ -581,6 +633,59 @@ static PyObject *stream_timeout(PyObject *object, PyObject *args)
     return stream_built(self);
 }
 
+/* _throttle(batches, bytes), both of a second */
+static PyObject *stream_throttle(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    long long batches, bytes;
+
+    if (!PyArg_ParseTuple(args, "LL", &batches, &bytes) ||
+        !stream_can_build(self))
+        return NULL;
+    (void)uva_stream_throttle(
+        self->tap->stream,
+        &(struct uva_throttle){.batches_per_s = batches, .bytes_per_s = bytes});
+    return stream_built(self);
+}
+
+/* _set_priority(number) */
+static PyObject *stream_set_priority(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    int priority;
+
+    if (!PyArg_ParseTuple(args, "i", &priority) || !stream_can_build(self))
+        return NULL;
+    (void)uva_stream_set_priority(self->tap->stream, priority);
+    return stream_built(self);
+}
+
+/* _later(function, schema or None, makes a task, at once, unordered, filters)
+ */
+static PyObject *stream_later(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+
+    if (!stream_can_build(self) ||
+        stage_later(self->tap, args, &self->window) != 0)
+        return NULL;
+    return stream_built(self);
+}
+
+/* _transform(function, schema or None, finish or None) */
+static PyObject *stream_transform(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    PyObject *function, *schema, *finish;
+
+    if (!PyArg_ParseTuple(args, "OOO", &function, &schema, &finish) ||
+        !stream_can_build(self) ||
+        stage_transform(self->tap, function, schema, finish, &self->window) !=
+            0)
+        return NULL;
+    return stream_built(self);
+}
+
 static PyObject *stream_parallel(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;
@@ -597,84 +702,6 @@ static PyObject *stream_parallel(PyObject *object, PyObject *args)
         self->tap->stream, &(struct uva_parallel){.workers = workers,
                                                   .unordered = unordered != 0,
                                                   .window = window});
-    return stream_built(self);
-}
-
-/* Whether stream `i` may become a part of `self`; otherwise with an exception.
- */
-static bool merge_can_take(Stream *self, PyObject *others, Py_ssize_t i)
-{
-    PyObject *other = PyTuple_GetItem(others, i);
-    bool is_twice = (PyObject *)self == other;
-
-    if (!PyObject_TypeCheck(other, stream_type)) {
-        PyErr_SetString(PyExc_TypeError, "uvarrow: only streams are merged");
-        return false;
-    }
-    if (!stream_can_build((Stream *)other))
-        return false;
-    for (Py_ssize_t k = 0; k < i; k++)
-        is_twice |= PyTuple_GetItem(others, k) == other;
-    if (is_twice) {
-        (void)core_raise(EINVAL, "a stream is not merged with itself", NULL);
-        return false;
-    }
-    if (self->host == ((Stream *)other)->host)
-        return true;
-    PyErr_SetString(PyExc_RuntimeError,
-                    "uvarrow: streams of two event loops are not merged");
-    return false;
-}
-
-/* Makes `other` a part of `self`. */
-static void merge_take(Stream *self, Stream *other)
-{
-    struct tap *last = self->tap;
-
-    other->exported = other->tap->is_part = true;
-    self->tap->device |= other->tap->device;
-    while (last->merged != NULL)
-        last = last->merged;
-    last->merged = tap_acquire(other->tap); /* for its exceptions */
-}
-
-/* _merge(streams, keep_going, cast, open_at_once, batches, bytes): merges the
- * streams of a tuple, each of them once, into this one, which takes them. */
-static PyObject *stream_merge(PyObject *object, PyObject *args)
-{
-    Stream *self = (Stream *)object;
-    struct uva_merge options = {0};
-    struct uva_stream **streams;
-    PyObject *others;
-    int keep_going, cast;
-    long long bytes;
-    Py_ssize_t n;
-
-    if (!PyArg_ParseTuple(args, "O!ppiiL", &PyTuple_Type, &others, &keep_going,
-                          &cast, &options.open_at_once, &options.window.batches,
-                          &bytes) ||
-        !stream_can_build(self))
-        return NULL;
-    options.keep_going = keep_going != 0;
-    options.cast = cast != 0;
-    options.window.bytes = bytes;
-    n = PyTuple_Size(others);
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (!merge_can_take(self, others, i))
-            return NULL;
-    if (n <= 0)
-        return stream_built(self);
-    streams = calloc((size_t)n, sizeof(struct uva_stream *));
-    if (streams == NULL)
-        return PyErr_NoMemory();
-    for (Py_ssize_t i = 0; i < n; i++) {
-        Stream *other = (Stream *)PyTuple_GetItem(others, i);
-
-        streams[i] = uva_stream_acquire(other->tap->stream);
-        merge_take(self, other);
-    }
-    (void)uva_stream_merge(self->tap->stream, streams, (size_t)n, &options);
-    free(streams);
     return stream_built(self);
 }
 
@@ -707,32 +734,56 @@ static const char *waiting_name(enum uva_waiting waiting)
     return names[waiting];
 }
 
-/* _stats() -> [(name, waiting, batches, rows, queued, dropped, next,
- *               rows_expected, bytes_expected)] */
-static PyObject *stream_stats(PyObject *object, PyObject *unused)
+/* A row of the statistics, with the members of uvarrow.StageStats. */
+static PyObject *stats_row(const struct uva_stage_stats *s)
 {
-    Stream *self = (Stream *)object;
-    struct uva_stage_stats stages[32];
-    size_t count = 32;
-    PyObject *list;
+    return Py_BuildValue(
+        "(ssLLLLiLLLLLLLdddddL)", s->name, waiting_name(s->waiting),
+        (long long)s->batches, (long long)s->rows, (long long)s->queued,
+        (long long)s->dropped, (int)s->next, (long long)s->rows_expected,
+        (long long)s->bytes_expected, (long long)s->requested,
+        (long long)s->bytes, (long long)s->queued_bytes,
+        (long long)s->queued_max, (long long)s->queued_bytes_max,
+        (double)s->busy_ns / 1e9, (double)s->busy_max_ns / 1e9,
+        (double)s->starved_ns / 1e9, (double)s->idle_ns / 1e9,
+        (double)s->worker_wait_ns / 1e9, (long long)s->wakeups);
+}
 
-    (void)unused;
-    if (self->tap == NULL || self->tap->stream == NULL ||
-        uva_stream_get_stats(self->tap->stream, stages, &count) != 0)
-        count = 0;
-    list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < count && i < 32; i++) {
-        const struct uva_stage_stats *s = &stages[i];
-        PyObject *row = Py_BuildValue(
-            "ssLLLLiLL", s->name, waiting_name(s->waiting),
-            (long long)s->batches, (long long)s->rows, (long long)s->queued,
-            (long long)s->dropped, (int)s->next, (long long)s->rows_expected,
-            (long long)s->bytes_expected);
+/* The statistics of `count` stages. */
+static PyObject *stats_list(const struct uva_stage_stats *stages, size_t count)
+{
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *row = stats_row(&stages[i]);
 
         if (row == NULL || PyList_Append(list, row) != 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
     }
+    return list;
+}
+
+/* _stats() -> a list with a tuple for each stage */
+static PyObject *stream_stats(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+    struct uva_stage_stats *stages;
+    size_t count = 0, room;
+    PyObject *list;
+
+    (void)unused;
+    if (self->tap == NULL || self->tap->stream == NULL ||
+        uva_stream_get_stats(self->tap->stream, NULL, &count) != 0)
+        return PyList_New(0);
+    room = count;
+    stages = calloc(room + 1, sizeof(*stages));
+    if (stages == NULL)
+        return PyErr_NoMemory();
+    if (uva_stream_get_stats(self->tap->stream, stages, &count) != 0)
+        count = 0;
+    list = stats_list(stages, count < room ? count : room);
+    free(stages);
     return list;
 }
 
@@ -1022,6 +1073,9 @@ static PyMethodDef stream_methods[] = {
     {"_open", stream_open, METH_VARARGS, NULL},
     {"_query", stream_query, METH_VARARGS, NULL},
     {"_ending", stream_ending, METH_VARARGS, NULL},
+    {"_partition", stream_partition, METH_VARARGS, NULL},
+    {"_objects", stream_objects, METH_VARARGS, NULL},
+    {"_table_schema", stream_table_schema, METH_VARARGS, NULL},
     {"_take", stream_take, METH_NOARGS, NULL},
     {"_check_end", stream_check_end, METH_NOARGS, NULL},
     {"_peek", stream_peek, METH_NOARGS, NULL},
@@ -1044,6 +1098,21 @@ static PyMethodDef stream_methods[] = {
     {"_timeout", stream_timeout, METH_VARARGS, NULL},
     {"_parallel", stream_parallel, METH_VARARGS, NULL},
     {"_merge", stream_merge, METH_VARARGS, NULL},
+    {"_concat", stream_concat, METH_VARARGS, NULL},
+    {"_tee", stream_tee, METH_VARARGS, NULL},
+    {"_retry", stream_retry, METH_VARARGS, NULL},
+    {"_throttle", stream_throttle, METH_VARARGS, NULL},
+    {"_later", stream_later, METH_VARARGS, NULL},
+    {"_transform", stream_transform, METH_VARARGS, NULL},
+    {"_set_priority", stream_set_priority, METH_VARARGS, NULL},
+    {"pause", stream_pause, METH_NOARGS,
+     PyDoc_STR("pause($self)\n--\n\nHolds the batches back: until resume(), "
+               "no step of an iteration gives one, whichever task waits for "
+               "it. The source reads ahead until its windows are full. "
+               "cancel() and aclose() end the pause.")},
+    {"resume", stream_resume, METH_NOARGS,
+     PyDoc_STR("resume($self)\n--\n\nGoes on after pause(); has no effect on "
+               "a stream that is not paused.")},
     {"_set_name", stream_set_name, METH_VARARGS, NULL},
     {"_stats", stream_stats, METH_NOARGS, NULL},
     {"_metadata", stream_metadata, METH_NOARGS, NULL},

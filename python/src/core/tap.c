@@ -52,11 +52,12 @@ static void tap_drop_objects(struct tap *tap)
 void tap_release(struct tap *tap)
 {
     while (tap != NULL && atomic_fetch_sub(&tap->references, 1) == 1) {
-        struct tap *const merged = tap->merged;
+        struct tap *const merged = tap->merged, *const origin = tap->origin;
 
         tap_drop_objects(tap);
         uva_runtime_release(tap->runtime);
         free(tap);
+        tap_release(origin);
         tap = merged;
     }
 }
@@ -150,18 +151,43 @@ int tap_fail(struct tap *tap, struct uva_error *error)
     return code;
 }
 
+void tap_fail_with(struct tap *tap)
+{
+    struct uva_error ignored;
+
+    Py_CLEAR(tap->exception);
+    (void)tap_fail(tap, &ignored);
+    tap->text[0] = '\0'; /* whatever the text of the stream's failure is */
+}
+
+/* The tap that keeps the exception with this text: this one, one merged into
+ * it, or the tap of the stream that a branch was taken from. NULL: none. */
+static struct tap *tap_of_failure(struct tap *tap, const char *text)
+{
+    for (; tap != NULL; tap = tap->merged) {
+        struct tap *found = tap;
+
+        if (tap->exception == NULL || strstr(text, tap->text) == NULL)
+            found = tap_of_failure(tap->origin, text);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
 PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome)
 {
-    for (struct tap *t = tap; t != NULL; t = t->merged) {
-        if (t->exception == NULL ||
-            strstr(outcome->error.message, t->text) == NULL)
-            continue;
-        PyErr_SetObject((PyObject *)Py_TYPE(t->exception), t->exception);
+    struct tap *t = tap_of_failure(tap, outcome->error.message);
+
+    if (t == NULL)
+        return core_raise(outcome->error.code, outcome->error.message,
+                          outcome->metadata);
+    PyErr_SetObject((PyObject *)Py_TYPE(t->exception), t->exception);
+    if (t->branches > 0)
+        t->branches--; /* the other ones raise it, too */
+    else
         Py_CLEAR(t->exception); /* its traceback may refer to the stream */
-        return NULL;
-    }
-    return core_raise(outcome->error.code, outcome->error.message,
-                      outcome->metadata);
+    return NULL;
 }
 
 static int waiters_add(struct tap *tap, PyObject *waiter)
@@ -217,7 +243,7 @@ bool holder_drop(struct holder *holder)
     while (*at != holder)
         at = &(*at)->next;
     *at = holder->next;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < HOLDER_OBJECTS; i++)
         Py_CLEAR(holder->objects[i]);
     gil_leave(&gil);
     tap_release(holder->tap);
@@ -229,7 +255,7 @@ int tap_traverse(const struct tap *tap, visitproc visit, void *arg)
     for (; tap != NULL; tap = tap->merged) {
         Py_VISIT(tap->exception);
         for (const struct holder *h = tap->holders; h != NULL; h = h->next)
-            for (int i = 0; i < 3; i++)
+            for (int i = 0; i < HOLDER_OBJECTS; i++)
                 Py_VISIT(h->objects[i]);
     }
     return 0;

@@ -17,15 +17,19 @@ from . import _core
 from ._dlpack import from_dlpack
 from ._error import Error
 from ._host import EXIT_STUCK
-from ._stream import (DeviceReader, Reader, StageStats, Stream, ipc, merge,
-                      stream, to_reader)
+from ._catalog import partition
+from ._options import configure
+from ._runtime import RuntimeStats, drain, stats
+from ._stream import (DeviceReader, Failure, Reader, StageStats, Stream, concat,
+                      ipc, merge, stream, to_reader)
 from . import adbc
 
 Batch = _core.Batch
 Column = _core.Column
 Schema = _core.Schema
 
-__all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Reader",
-           "Schema", "StageStats", "Stream", "adbc", "from_dlpack", "ipc",
-           "merge", "stream", "to_reader"]
+__all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
+           "Reader", "RuntimeStats", "Schema", "StageStats", "Stream", "adbc",
+           "concat", "configure", "drain", "from_dlpack", "ipc", "merge",
+           "partition", "stats", "stream", "to_reader"]
 __version__ = _core.version

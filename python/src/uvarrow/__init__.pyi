@@ -1,5 +1,6 @@
 # The types of the public names. tests/test_types.py checks them.
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import (AsyncGenerator, AsyncIterable, Awaitable, Callable,
+                             Coroutine, Iterable, Iterator)
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, final, overload
 
 import pyarrow as pa
@@ -7,9 +8,10 @@ from typing_extensions import Buffer, CapsuleType
 
 from . import adbc as adbc
 
-__all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Reader",
-           "Schema", "StageStats", "Stream", "adbc", "from_dlpack", "ipc",
-           "merge", "stream", "to_reader"]
+__all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
+           "Reader", "RuntimeStats", "Schema", "StageStats", "Stream", "adbc",
+           "concat", "configure", "drain", "from_dlpack", "ipc", "merge",
+           "partition", "stats", "stream", "to_reader"]
 __version__: Final[str]
 EXIT_STUCK: Final[int]
 
@@ -111,6 +113,41 @@ class StageStats(NamedTuple):
     next: int
     rows_expected: int
     bytes_expected: int
+    requested: int
+    bytes: int
+    queued_bytes: int
+    queued_max: int
+    queued_bytes_max: int
+    busy: float
+    busy_max: float
+    starved: float
+    idle: float
+    worker_wait: float
+    wakeups: int
+
+class RuntimeStats(NamedTuple):
+    streams_open: int
+    streams_held: int
+    threads_compute: int
+    threads_blocking: int
+    threads_stuck: int
+    calls_stuck: int
+    peer_breaches: int
+    late_calls: int
+    turns: int
+    memory_held: int
+    memory_excess: int
+    tasks_revoked: int
+    hold_max: float
+    hold_max_cpu: float
+
+class Failure(NamedTuple):
+    error: BaseException
+    attempt: int
+    batches: int
+    rows: int
+
+_Kept: TypeAlias = Truth | Batch | ArrowArray | Buffer
 
 class Stream:
     def __aiter__(self) -> Self: ...
@@ -123,13 +160,63 @@ class Stream:
     async def read_all(self) -> list[Batch]: ...
     def cancel(self, reason: str | None = None) -> None: ...
     async def aclose(self, *, seconds: float | None = 0.002) -> None: ...
+    @overload
+    def map(
+        self,
+        function: Callable[[Batch], Coroutine[Any, Any, _Array]],
+        schema: ArrowSchema | None = None,
+        *,
+        concurrency: None = None,
+        ordered: bool = True,
+    ) -> Self: ...
+    @overload
+    def map(
+        self,
+        function: Callable[[Batch], Awaitable[_Array]],
+        schema: ArrowSchema | None = None,
+        *,
+        concurrency: int,
+        ordered: bool = True,
+    ) -> Self: ...
+    @overload
     def map(
         self,
         function: Callable[[Batch], _Array],
         schema: ArrowSchema | None = None,
+        *,
+        concurrency: None = None,
+        ordered: bool = True,
     ) -> Self: ...
+    @overload
     def filter(
-        self, function: Callable[[Batch], Truth | Batch | ArrowArray | Buffer]
+        self,
+        function: Callable[[Batch], Coroutine[Any, Any, _Kept]],
+        *,
+        concurrency: None = None,
+        ordered: bool = True,
+    ) -> Self: ...
+    @overload
+    def filter(
+        self,
+        function: Callable[[Batch], Awaitable[_Kept]],
+        *,
+        concurrency: int,
+        ordered: bool = True,
+    ) -> Self: ...
+    @overload
+    def filter(
+        self,
+        function: Callable[[Batch], _Kept],
+        *,
+        concurrency: None = None,
+        ordered: bool = True,
+    ) -> Self: ...
+    def transform(
+        self,
+        function: Callable[[Batch], Iterator[_Array] | list[Any]],
+        schema: ArrowSchema | None = None,
+        *,
+        finish: Callable[[], Iterator[_Array] | list[Any]] | None = None,
     ) -> Self: ...
     def cast(self, schema: ArrowSchema) -> Self: ...
     def limit(self, rows: int) -> Self: ...
@@ -159,6 +246,28 @@ class Stream:
         window: int = 0,
         max_bytes: int = 0,
     ) -> Self: ...
+    def throttle(self, *, batches: int = 0, bytes: int = 0) -> Self: ...
+    def retry(
+        self,
+        function: Callable[[Failure], Stream | None],
+        *,
+        times: int | None = 3,
+        delay: float = 0.1,
+        delay_max: float = 10.0,
+        resume: bool = False,
+    ) -> Self: ...
+    def tee(
+        self,
+        *,
+        slow: Literal["wait", "drop_new", "drop_old", "fail"] = "wait",
+        window: int = 0,
+        max_bytes: int = 0,
+        first_window: int = 0,
+        first_bytes: int = 0,
+    ) -> Stream: ...
+    def priority(self, number: int) -> Self: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
     def trace(
         self, function: Callable[[str, int, int, float], object]
     ) -> Self: ...
@@ -196,12 +305,35 @@ def stream(
 def merge(
     first: Stream,
     *others: Stream,
+    schema: ArrowSchema | None = None,
     keep_going: bool = False,
     cast: bool = False,
     open_at_once: int = 0,
     window: int = 0,
     max_bytes: int = 0,
 ) -> Stream: ...
+def concat(
+    first: Stream,
+    *others: Stream,
+    schema: ArrowSchema | None = None,
+    cast: bool = False,
+    open_at_once: int = 0,
+) -> Stream: ...
+def partition(
+    pool: adbc.Pool | adbc.Session,
+    partition: bytes | bytearray | memoryview,
+    *,
+    window: int = 64,
+    max_bytes: int = 33554432,
+) -> Stream: ...
+def configure(
+    *,
+    memory_bytes: int | None = None,
+    measure: bool | None = None,
+    check: bool | None = None,
+) -> None: ...
+def stats() -> RuntimeStats: ...
+async def drain(seconds: float | None = None) -> None: ...
 def to_reader(
     iterable: AsyncIterable[ArrowArray],
     schema: ArrowSchema,

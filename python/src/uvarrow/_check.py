@@ -103,6 +103,17 @@ def pair(value, name):
     return value
 
 
+def whole(value, name, *, bits=32):
+    """An integer, which may be negative."""
+    try:
+        value = operator.index(value)
+    except TypeError as error: # also of an array that is not one number
+        raise refuse(value, name, "an integer") from error
+    if not -_MOST[bits] <= value <= _MOST[bits]:
+        raise ValueError(f"uvarrow: {name} is out of range: {value}")
+    return value
+
+
 def optional(check, value, name, *args, **kwargs):
     """The result of the check; without a value, no check."""
     return None if value is None else check(value, name, *args, **kwargs)
@@ -126,23 +137,40 @@ def _option(value, name):
 
 # ---- functions --------------------------------------------------------------
 
-def _is_async(function):
+def is_async(function):
+    """Whether the results of a function have to be awaited."""
+    return any(inspect.iscoroutinefunction(one)
+               or inspect.isasyncgenfunction(one) for one in _parts(function))
+
+
+def _parts(function):
+    """The function inside a partial one, and the method that calls it."""
     while is_a(function, functools.partial):
         function = function.func
-    return any(inspect.iscoroutinefunction(one)
-               or inspect.isasyncgenfunction(one)
-               for one in (function, getattr(type(function), "__call__", None)))
+    return function, getattr(type(function), "__call__", None)
 
 
 def function(value, name):
     """A function that is called without `await`."""
     if not callable(value):
         raise refuse(value, name, "a function")
-    if _is_async(value):
+    if is_async(value):
         raise TypeError(f"uvarrow: {name} is `async`: its result would have "
                         "to be awaited, but it is called without `await`; "
                         "pass a function that is not `async`")
     return value
+
+
+def coroutine_function(value, name, concurrency):
+    """Whether a function is `async`, or `concurrency` says that its results are
+    awaited."""
+    if not callable(value):
+        raise refuse(value, name, "a function")
+    if any(inspect.isasyncgenfunction(one) for one in _parts(value)):
+        raise TypeError(f"uvarrow: {name} is an asynchronous generator: it must "
+                        "return one result; await it there, or pass a function "
+                        "that is not `async` and yields to transform()")
+    return concurrency is not None or is_async(value)
 
 
 # ---- objects of Arrow -------------------------------------------------------
@@ -327,6 +355,6 @@ class Items:
 
 def async_iterable(value, name):
     if getattr(type(value), "__aiter__", None) is None:
-        hint = ": call it" if callable(value) and _is_async(value) else ""
+        hint = ": call it" if callable(value) and is_async(value) else ""
         raise refuse(value, name, f"an asynchronous iterable{hint}")
     return value

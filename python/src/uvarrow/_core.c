@@ -108,6 +108,7 @@ static int core_exec(PyObject *module)
         {&writer_type, &writer_spec, "Writer"},
         {&pool_type, &pool_spec, "Pool"},
         {&chunk_type, &chunk_spec, "Chunk"},
+        {&call_type, &call_spec, "Call"},
     };
 
     if (core_check_interpreter() != 0 || exit_init() != 0)
@@ -131,6 +132,8 @@ static int core_exec(PyObject *module)
 static PyMethodDef core_methods[] = {
     {"_set_error", core_set_error, METH_O, NULL},
     {"_set_clock", stream_set_clock, METH_O, NULL},
+    {"_set_log", log_set, METH_O, NULL},
+    {"_choose", host_choose, METH_VARARGS, NULL},
     {"wait_out", exit_wait_out, METH_O, NULL},
     {"leave", exit_leave, METH_O, NULL},
     {"capsule", core_capsule, METH_VARARGS, NULL},
@@ -138,6 +141,7 @@ static PyMethodDef core_methods[] = {
     {"from_dlpack", column_from_dlpack, METH_VARARGS, NULL},
     {"stream_schema", stream_capsule_schema, METH_O, NULL},
     {"chunks", chunks_take, METH_O, NULL},
+    {"partitions", pool_partitions, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyModuleDef_Slot core_slots[] = {{Py_mod_exec, (void *)core_exec},

@@ -8,6 +8,8 @@ when the tap has news: a future of asyncio, or an object with `wake()`.
 """
 import asyncio
 import atexit
+import contextvars
+import functools
 import gc
 import io
 import math
@@ -16,7 +18,7 @@ import sys
 import time
 import weakref
 
-from . import _core
+from . import _core, _options
 
 # The running loop or trio's token -> its host
 _hosts = weakref.WeakKeyDictionary()
@@ -80,6 +82,12 @@ class AsyncioHost(_core.Host):
         task = self._loop().create_task(function())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def starter(self):
+        """A function that makes a task of a coroutine, in a copy of the context
+        of now, and returns an object with cancel()."""
+        return functools.partial(contextvars.copy_context().run,
+                                 self._loop().create_task)
 
 
 def _give_up(future):
@@ -199,6 +207,22 @@ class TrioHost(_core.Host):
     def spawn(self, function):
         self._trio.lowlevel.spawn_system_task(function)
 
+    def starter(self):
+        context = contextvars.copy_context()
+
+        def start(call):
+            scope = self._trio.CancelScope()
+            self._trio.lowlevel.spawn_system_task(
+                _in_scope, scope, call, name="uvarrow", context=context.copy())
+            return scope
+
+        return start
+
+
+async def _in_scope(scope, call):
+    with scope:
+        await call
+
 
 class _TrioWaiter:
     """A task that waits for a tap, and is woken once."""
@@ -261,6 +285,7 @@ def current():
     key, kind = _running()
     host = _hosts.get(key)
     if host is None:
+        _options.choose()
         host = _hosts[key] = kind(key)
         _every.add(host)
     if not host.is_here():

@@ -2,6 +2,7 @@
 """Streams: asynchronous iterators over batches, and the objects made of
 them."""
 import errno
+import functools
 import os
 import warnings
 import weakref
@@ -16,12 +17,18 @@ _WINDOW = 64
 _BYTES = 32 << 20
 _CLOSE_SECONDS = 0.002
 _FEED = 8
+_CONCURRENCY = 8
+_SLOW = "wait", "drop_new", "drop_old", "fail"
 
 
 class StageStats(NamedTuple):
-    """The progress of one stage of a stream. `rows_expected` and
-    `bytes_expected` are what a source will give in all, 0 where that is not
-    known."""
+    """The progress of one stage of a stream. `next` is the number of the stage
+    it passes to, -1: the consumer. `rows_expected` and `bytes_expected` are what
+    a source will give in all, 0 where that is not known; `bytes` is -1 where
+    they are not measured; `requested` is 2 ** 63 - 1 without a limit. Times are
+    seconds, and 0 without `configure(measure=True)`: in functions of the source
+    or of the stage (`busy`), while a request waited (`starved`), while a batch
+    waited (`idle`), and until a thread was free (`worker_wait`)."""
 
     name: str
     waiting: str
@@ -32,6 +39,27 @@ class StageStats(NamedTuple):
     next: int
     rows_expected: int
     bytes_expected: int
+    requested: int
+    bytes: int
+    queued_bytes: int
+    queued_max: int
+    queued_bytes_max: int
+    busy: float
+    busy_max: float
+    starved: float
+    idle: float
+    worker_wait: float
+    wakeups: int
+
+
+class Failure(NamedTuple):
+    """Why a stream is opened again: the exception, the number of the attempt,
+    from 1, and the batches and rows that were passed on before."""
+
+    error: BaseException
+    attempt: int
+    batches: int
+    rows: int
 
 
 class Stream(_core.Stream):
@@ -122,23 +150,56 @@ class Stream(_core.Stream):
 
     # ---- stages -------------------------------------------------------------
 
-    def map(self, function, schema=None):
+    def map(self, function, schema=None, *, concurrency=None, ordered=True):
         """Calls `function` with each Batch, on a worker thread with the GIL;
         it returns a Batch, or any object with `__arrow_c_array__`. `schema` is
         the schema of the results, if it changes: any object with
-        `__arrow_c_schema__`. Returns the stream."""
-        self._map(_check.function(function, "function"),
-                  _check.optional(_check.schema, schema, "schema"))
+        `__arrow_c_schema__`. Returns the stream.
+
+        A coroutine function is called on the event loop, in a task for each
+        batch, of which up to `concurrency` (8) run at one time; its results are
+        passed on in the order of their batches, or with `ordered=False` as they
+        come. With `concurrency` any function that returns an awaitable is. When
+        the stream ends early the tasks are cancelled."""
+        capsule = _check.optional(_check.schema, schema, "schema")
+        if _check.coroutine_function(function, "function", concurrency):
+            self._tasks(function, capsule, concurrency, ordered, False)
+        else:
+            _check.flag(ordered, "ordered")
+            self._map(function, capsule)
         return self
 
-    def filter(self, function):
+    def filter(self, function, *, concurrency=None, ordered=True):
         """Keeps the rows that `function` selects: it is called with each Batch, and
         returns a mask, an array of booleans of Arrow or of numpy with a value for
         each row, of which a null selects no row. Or it decides about the whole
         batch, by a bool, a number, or a Batch, which is true if it has rows;
         anything else is a TypeError. A batch without selected rows is left out. It
-        is called in order, on a worker thread. Returns the stream."""
-        self._filter(_check.function(function, "function"))
+        is called in order, on a worker thread; or, a coroutine function, as by
+        `map()`. Returns the stream."""
+        if _check.coroutine_function(function, "function", concurrency):
+            self._tasks(function, None, concurrency, ordered, True)
+        else:
+            _check.flag(ordered, "ordered")
+            self._filter(function)
+        return self
+
+    def _tasks(self, function, schema, concurrency, ordered, filters):
+        self._later(function, schema, self._host.starter(),
+                    _CONCURRENCY if concurrency is None
+                    else _check.count(concurrency, "concurrency", least=1),
+                    not _check.flag(ordered, "ordered"), filters)
+
+    def transform(self, function, schema=None, *, finish=None):
+        """Calls `function` with each Batch, in order, on a worker thread with the
+        GIL: it yields any number of batches for it, or returns a list of them.
+        `finish` is called after the last one, without an argument, and yields
+        the batches that are left. Batches are as for `map()`, with `schema` if
+        it changes. A generator rests while the consumer is slow, and is closed
+        when the stream ends early. Returns the stream."""
+        self._transform(_check.function(function, "function"),
+                        _check.optional(_check.schema, schema, "schema"),
+                        _check.optional(_check.function, finish, "finish"))
         return self
 
     def cast(self, schema):
@@ -192,6 +253,56 @@ class Stream(_core.Stream):
                        _check.count(window, "window"), _bytes(max_bytes))
         return self
 
+    def throttle(self, *, batches=0, bytes=0):
+        """Passes on at most so many `batches` and `bytes` a second, in bursts of
+        at most a tenth of that; 0: no limit, but not both. Returns the
+        stream."""
+        self._throttle(_check.count(batches, "batches", bits=64),
+                       _check.count(bytes, "bytes", bits=64))
+        return self
+
+    def retry(self, function, *, times=3, delay=0.1, delay_max=10.0,
+              resume=False):
+        """Opens the stream again after a failure: `function` is called with a
+        Failure, on the event loop, and returns the Stream to go on with, or
+        None to give up; an exception of it ends the stream. That is
+        tried `times` times (None: without a limit), after `delay` seconds,
+        which are doubled each time, up to `delay_max`. Only failures before the
+        first batch count, unless the new stream goes on after the batches that
+        were passed on: `resume`. Returns the stream."""
+        delay_ms = max(_check.ms(delay, "delay"), 1)
+        most_ms = max(_check.ms(delay_max, "delay_max"), 1)
+        if delay_ms > most_ms:
+            raise ValueError("uvarrow: delay is more than delay_max")
+        times = -1 if times is None else _check.count(times, "times", least=1)
+        self._retry(functools.partial(_again, _check.function(function, "function")),
+                    times, delay_ms, most_ms, _check.flag(resume, "resume"))
+        return self
+
+    def tee(self, *, slow="wait", window=0, max_bytes=0, first_window=0,
+            first_bytes=0):
+        """Returns a second Stream with the same batches, which share their data;
+        this one goes on as the first branch. `slow` is what becomes of the new
+        branch when it does not keep up: "wait" holds up the other ones,
+        "drop_new" and "drop_old" lose batches, "fail" ends it with EOVERFLOW.
+        Up to `window` batches (0: 64), of at most `max_bytes` bytes (0: 32
+        MiB), wait for the new branch, and `first_window` and `first_bytes` for
+        the first. Stages that are added to one branch do not affect the other,
+        and so does its end."""
+        branch = Stream()
+        branch._tee(self, _SLOW.index(_check.one_of(slow, "slow", _SLOW)),
+                    _check.count(window, "window"), _bytes(max_bytes),
+                    _check.count(first_window, "first_window"),
+                    _check.count(first_bytes, "first_bytes", bits=64))
+        return branch
+
+    def priority(self, number):
+        """Has the work of this stream done before (a positive `number`) or after
+        (a negative one) the work of other streams; only the sign counts.
+        Returns the stream."""
+        self._set_priority(_check.whole(number, "number"))
+        return self
+
     def trace(self, function):
         """Calls `function(kind, count, code, seconds)` for each step at this
         place of the stream: "schema", "request", "batch", "cancel", "end". It
@@ -223,6 +334,10 @@ class Stream(_core.Stream):
         `__arrow_c_device_stream__`."""
         return DeviceReader(self._device_reader(
             _check.count(window, "window"), _bytes(max_bytes)))
+
+
+def _again(function, *failure):
+    return function(Failure(*failure))
 
 
 def _bytes(max_bytes):
@@ -292,12 +407,13 @@ def _open(source, device):
     raise _check.refuse_source(_core.sync(source, name), name)
 
 
-def merge(first, *others, keep_going=False, cast=False, open_at_once=0, window=0,
-          max_bytes=0):
+def merge(first, *others, schema=None, keep_going=False, cast=False,
+          open_at_once=0, window=0, max_bytes=0):
     """Merges streams of one schema: their batches come as they are ready.
 
-    With `cast` the batches of the others are cast to the schema of `first`: no value
-    changes, or the stream fails and names the column and the row.
+    With `schema` all of them are cast to it, and with `cast` the others to the
+    schema of `first`: no value changes, or the stream fails and names the column
+    and the row.
 
     When one fails the other streams are cancelled, or, with `keep_going`,
     finished first. `open_at_once` of them run at one time (0: all). Up to
@@ -305,15 +421,34 @@ def merge(first, *others, keep_going=False, cast=False, open_at_once=0, window=0
     (0: 64 batches and 32 MiB, divided among them).
 
     Returns `first`, of which the other streams are a part from then on."""
-    for one in (first, *others):
-        if not _check.is_a(one, Stream):
-            raise _check.refuse(one, "first" if one is first else "others",
-                                "a Stream")
-    first._merge(others, _check.flag(keep_going, "keep_going"),
+    _streams(first, others)
+    first._merge(others, _check.optional(_check.schema, schema, "schema"),
+                 _check.flag(keep_going, "keep_going"),
                  _check.flag(cast, "cast"),
                  _check.count(open_at_once, "open_at_once"),
                  _check.count(window, "window"), _bytes(max_bytes))
     return first
+
+
+def concat(first, *others, schema=None, cast=False, open_at_once=0):
+    """Puts streams of one schema one after the other: each is opened when the
+    one before it has ended, or with `open_at_once` so many streams run at one
+    time, which hides the time that the next ones need to open. `schema` and
+    `cast` are as for merge().
+
+    Returns `first`, of which the other streams are a part from then on."""
+    _streams(first, others)
+    first._concat(others, _check.optional(_check.schema, schema, "schema"),
+                  _check.flag(cast, "cast"),
+                  _check.count(open_at_once, "open_at_once"))
+    return first
+
+
+def _streams(first, others):
+    for one in (first, *others):
+        if not _check.is_a(one, Stream):
+            raise _check.refuse(one, "first" if one is first else "others",
+                                "a Stream")
 
 
 # ---- out --------------------------------------------------------------------
@@ -528,6 +663,6 @@ class _Chunks(AsyncGenerator):
             self._source._close()
 
 
-for _public in (Stream, StageStats, Reader, DeviceReader, stream, merge,
-                to_reader, ipc):
+for _public in (Stream, StageStats, Failure, Reader, DeviceReader, stream, merge,
+                concat, to_reader, ipc):
     _public.__module__ = "uvarrow"

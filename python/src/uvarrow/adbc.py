@@ -13,12 +13,13 @@ import contextlib
 import weakref
 from collections.abc import AsyncIterable, Generator, Iterator, Mapping, Sequence
 
-from . import _check, _core, _driver, _host
+from . import _catalog, _check, _core, _driver, _host
+from ._catalog import Table
 from ._error import Error
 from ._stream import _BYTES, _WINDOW, Stream, _feed, _half
 from ._stream import stream as _stream
 
-__all__ = ["Pool", "Session"]
+__all__ = ["Pool", "Session", "Table"]
 
 _STATS = "used", "idle", "stuck", "waiting", "connections", "queries"
 
@@ -328,6 +329,9 @@ class Session:
         if self._host is not _host.current():
             raise RuntimeError("uvarrow: the session belongs to another loop")
         return self._host, self._pool
+
+
+_catalog.add_to(Pool, Session)
 
 
 async def _finish(stream):

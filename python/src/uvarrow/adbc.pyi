@@ -1,15 +1,55 @@
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
-from . import ArrowArray, ArrowStream, Stream
+from . import ArrowArray, ArrowStream, Schema, Stream
 
-__all__ = ["Pool", "Session"]
+__all__ = ["Pool", "Session", "Table"]
 
 _Option: TypeAlias = str | int | float | PathLike[str]
 _Rows: TypeAlias = ArrowStream | ArrowArray | Mapping[str, Any]
 
-class Pool:
+class Table(NamedTuple):
+    catalog: str
+    schema: str
+    name: str
+    type: str
+
+class _Catalog:
+    def objects(
+        self,
+        *,
+        depth: Literal["columns", "catalogs", "schemas", "tables"] = "columns",
+        catalog: str | None = None,
+        schema: str | None = None,
+        table: str | None = None,
+        column: str | None = None,
+        types: list[str] | tuple[str, ...] = (),
+        busy: float | None = None,
+    ) -> Stream: ...
+    async def tables(
+        self,
+        *,
+        catalog: str | None = None,
+        schema: str | None = None,
+        table: str | None = None,
+        types: list[str] | tuple[str, ...] = (),
+        busy: float | None = None,
+    ) -> list[Table]: ...
+    async def table_schema(
+        self, table: str, *, catalog: str | None = None, schema: str | None = None
+    ) -> Schema: ...
+    async def query_partitions(
+        self,
+        sql: str,
+        parameters: Any = None,
+        *,
+        options: Mapping[str, _Option] | None = None,
+        by_name: bool = False,
+        busy: float | None = None,
+    ) -> list[bytes]: ...
+
+class Pool(_Catalog):
     def __init__(
         self,
         driver: str | None = None,
@@ -77,7 +117,7 @@ class Pool:
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *exc_info: object) -> None: ...
 
-class Session:
+class Session(_Catalog):
     def query(
         self,
         sql: str,
