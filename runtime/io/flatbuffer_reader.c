@@ -9,15 +9,6 @@
 /* Larger buffers have no offsets to their end. */
 #define MOST ((size_t)INT32_MAX)
 
-uint64_t uva__table_load(const uint8_t *at, int size)
-{
-    uint64_t value = 0;
-
-    for (int i = size - 1; i >= 0; i--)
-        value = value << 8 | at[i];
-    return value;
-}
-
 /* Whether `size` bytes lie in the buffer from `at` on. */
 static bool table_holds(size_t room, size_t at, size_t size)
 {

@@ -25,8 +25,21 @@ struct uva__vector {
     size_t count;
 };
 
-/* Reads a number of 1, 2, 4 or 8 bytes, the lowest byte first. */
-uint64_t uva__table_load(const uint8_t *at, int size);
+/* Reads a number of 1, 2, 4 or 8 bytes, the lowest byte first: compilers make
+ * one load of it. */
+static inline uint64_t uva__table_load(const uint8_t *at, int size)
+{
+    uint64_t value = at[0];
+
+    if (size > 1)
+        value |= (uint64_t)at[1] << 8;
+    if (size > 2)
+        value |= (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24;
+    if (size > 4)
+        value |= (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 |
+                 (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56;
+    return value;
+}
 
 /* Finds the table with which the buffer begins. These return false if the
  * buffer is malformed there. Thread: any. */

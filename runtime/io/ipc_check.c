@@ -22,22 +22,26 @@ static bool check_is_null(const struct ArrowArray *array, int64_t i)
 
 /* ---- offsets ------------------------------------------------------------ */
 
-/* Whether offsets grow, from 0 or more to `end` at most. */
+/* Whether offsets grow, from 0 or more to `end` at most: no sign bit is set in
+ * one of them, nor in the difference of two, which cannot overflow then. */
 static bool check_offsets(const void *buffer, int32_t width, int64_t n,
                           int64_t end)
 {
-    const int32_t *narrow = buffer;
-    const int64_t *wide = buffer;
-    bool bad = false;
+    const uint32_t *narrow = buffer;
+    const uint64_t *wide = buffer;
+    uint64_t signs = 0;
 
     if (width == 4) {
+        uint32_t narrow_signs = narrow[0];
+
         for (int64_t i = 0; i < n; i++)
-            bad |= narrow[i + 1] < narrow[i];
-        return !bad && narrow[0] >= 0 && narrow[n] <= end;
+            narrow_signs |= narrow[i + 1] | (narrow[i + 1] - narrow[i]);
+        return narrow_signs >> 31 == 0 && (int64_t)narrow[n] <= end;
     }
+    signs = wide[0];
     for (int64_t i = 0; i < n; i++)
-        bad |= wide[i + 1] < wide[i];
-    return !bad && wide[0] >= 0 && wide[n] <= end;
+        signs |= wide[i + 1] | (wide[i + 1] - wide[i]);
+    return signs >> 63 == 0 && (int64_t)wide[n] <= end;
 }
 
 static const char *check_binary(const struct uva__ipc_field *field,

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,17 +22,20 @@ enum { PREFIX = 8, ALIGN = 8, FIRST_BUFFERS = 3 };
 /* More rows are refused: so no size in bits or bytes overflows. */
 #define MOST_ROWS (INT64_C(1) << 48)
 
-/* The owner of the memory of arrays. */
+/* The owner of the memory of arrays, in front of room for their structs. */
 struct array_owner {
     atomic_int_least64_t users;     /* arrays that are not released, and one */
     struct uva__shared_bytes *body; /* owns */
-    struct uva__ipc_block *blocks;  /* owns */
+    struct uva__ipc_block *blocks;  /* owns: what has no place in the room */
+    max_align_t room[];
 };
 
 /* The walk. */
 struct array_walk {
     const struct uva__ipc_input *source; /* borrows */
     struct array_owner *owner;           /* borrows */
+    char *room;                          /* borrows: the rest of its room */
+    size_t room_left;                    /* bytes of that */
     size_t node, buffer, variadic;       /* the next ones */
     int64_t left;                        /* bytes to decompress to */
     const struct uva__ipc_field *field;  /* the one in work */
@@ -70,16 +74,27 @@ static void array_owner_release(struct array_owner *owner)
     uva__ipc_blocks_free(blocks);
 }
 
-static struct array_owner *array_owner_new(struct uva__shared_bytes *body)
+/* Makes the owner, with room for the arrays of field `at`: each has its struct,
+ * a few buffers, and a pointer at its parent. */
+static int array_owner_new(struct array_walk *w, int32_t at)
 {
-    struct array_owner *owner = malloc(sizeof(*owner));
+    const struct uva__ipc_field *fields = w->source->plan->fields;
+    const size_t each = sizeof(struct ArrowArray) +
+                        (FIRST_BUFFERS + 1) * sizeof(void *) +
+                        2 * sizeof(max_align_t);
+    struct uva__shared_bytes *body = w->source->body;
+    struct array_owner *owner;
 
+    w->room_left = (size_t)(fields[at].next - at) * each;
+    owner = malloc(sizeof(*owner) + w->room_left);
     if (owner == NULL)
-        return NULL;
+        return uva_error_set(w->error, ENOMEM, "out of memory");
     atomic_init(&owner->users, 1);
     owner->body = body == NULL ? NULL : uva__shared_bytes_acquire(body);
     owner->blocks = NULL;
-    return owner;
+    w->room = (char *)owner->room;
+    w->owner = owner;
+    return 0;
 }
 
 static void array_release(struct ArrowArray *array)
@@ -98,12 +113,27 @@ static void array_release(struct ArrowArray *array)
     array_owner_release(owner);
 }
 
+/* Gives memory of a block of its own, whose end a checker of memory knows. */
+static void *array_block(struct array_walk *w, size_t size)
+{
+    void *block = uva__ipc_block_new(&w->owner->blocks, size);
+
+    if (block == NULL)
+        (void)uva_error_set(w->error, ENOMEM, "out of memory");
+    return block;
+}
+
+/* Gives memory for structs. */
 static void *array_room(struct array_walk *w, size_t size)
 {
-    void *room = uva__ipc_block_new(&w->owner->blocks, size);
+    const size_t unit = sizeof(max_align_t);
+    const size_t whole = (size + unit - 1) / unit * unit;
+    char *room = w->room;
 
-    if (room == NULL)
-        (void)uva_error_set(w->error, ENOMEM, "out of memory");
+    if (whole < size || whole > w->room_left)
+        return array_block(w, size);
+    w->room += whole;
+    w->room_left -= whole;
     return room;
 }
 
@@ -157,7 +187,7 @@ static int array_copy_room(struct array_walk *w, int64_t size, void **out)
         return array_fail(w, EMSGSIZE,
                           "too large when decompressed or copied (max_bytes)");
     w->left -= size;
-    *out = array_room(w, (size_t)size);
+    *out = array_block(w, (size_t)size);
     return *out != NULL ? 0 : ENOMEM;
 }
 
@@ -569,12 +599,11 @@ int uva__ipc_array_read(const struct uva__ipc_input *source, int32_t at,
 {
     struct array_walk w = {
         .source = source, .left = source->most, .error = error};
-    int code;
+    int code = array_owner_new(&w, at);
 
     out->release = NULL;
-    w.owner = array_owner_new(source->body);
-    if (w.owner == NULL)
-        return uva_error_set(error, ENOMEM, "out of memory");
+    if (code != 0)
+        return code;
     code = at == 0 ? array_fill_batch(&w, out) : array_fill(&w, at, out);
     if (code == 0)
         code = array_check_end(&w);
