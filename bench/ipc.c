@@ -2,15 +2,23 @@
 /* Batches of about 800 KB, encoded as Arrow IPC: the header and the list of
  * buffers, and the release of both, 64 of them by one call. There is no write
  * to a file or a socket. `window` is the number of columns of integers, `more`
- * of texts with nulls and of dictionaries with 16 values. */
+ * of texts with nulls and of dictionaries with 16 values.
+ *
+ * Batches of 1,024 rows like the flights', 14 columns of integers and 5 of
+ * texts, read from a file in the cache of the machine, which has 64 of them and
+ * is read again and again: as a stream, as a file, and mapped. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <uv.h>
 
-#include "suite.h"
+#include "host.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
 
-enum { ROWS = 10000, MOST = 16, WORDS = 16, WORD = 12, AT_ONCE = 64 };
+enum { ROWS = 10000, MOST = 20, WORDS = 16, WORD = 12, AT_ONCE = 64 };
+enum { FLIGHTS = 1024 };
 
 /* The data: all columns of a kind share it. */
 static int64_t numbers[ROWS];
@@ -38,6 +46,7 @@ struct ipc_batch {
     struct ArrowArray *column_list[MOST];
     const void *buffers[MOST][3];
     const void *none[1];
+    int64_t rows;
 };
 
 static void release_schema(struct ArrowSchema *schema)
@@ -63,7 +72,7 @@ static void ipc_batch_add(struct ipc_batch *batch, const char *format,
     batch->buffers[i][0] = texts ? valid : NULL;
     batch->buffers[i][1] = first;
     batch->buffers[i][2] = second;
-    batch->columns[i] = (struct ArrowArray){.length = ROWS,
+    batch->columns[i] = (struct ArrowArray){.length = batch->rows,
                                             .null_count = texts ? -1 : 0,
                                             .n_buffers = texts ? 3 : 2,
                                             .buffers = batch->buffers[i],
@@ -89,12 +98,14 @@ static void ipc_batch_index(struct ipc_batch *batch)
     batch->columns[i].dictionary = &batch->values;
 }
 
-static struct ipc_batch *ipc_batch_new(const struct bench_case *self)
+static struct ipc_batch *ipc_batch_new(const struct bench_case *self,
+                                       int64_t rows)
 {
     struct ipc_batch *batch = calloc(1, sizeof(*batch));
 
     bench_check(batch != NULL, "memory");
     data_fill();
+    batch->rows = rows;
     batch->schema = (struct ArrowSchema){.format = "+s",
                                          .children = batch->field_list,
                                          .release = release_schema};
@@ -111,7 +122,7 @@ static void array_make(struct ipc_batch *batch, struct ArrowDeviceArray *out)
 {
     *out = (struct ArrowDeviceArray){.device_type = ARROW_DEVICE_CPU,
                                      .device_id = -1};
-    out->array = (struct ArrowArray){.length = ROWS,
+    out->array = (struct ArrowArray){.length = batch->rows,
                                      .n_buffers = 1,
                                      .n_children = batch->schema.n_children,
                                      .buffers = batch->none,
@@ -122,7 +133,7 @@ static void array_make(struct ipc_batch *batch, struct ArrowDeviceArray *out)
 static double run_encode(const struct bench_case *self,
                          const struct bench_how *how)
 {
-    struct ipc_batch *batch = ipc_batch_new(self);
+    struct ipc_batch *batch = ipc_batch_new(self, ROWS);
     struct uva_part part;
     double begun = bench_now_ns(how);
 
@@ -143,10 +154,120 @@ static double run_encode(const struct bench_case *self,
     return begun;
 }
 
+/* ---- reading ------------------------------------------------------------ */
+
+/* Writes AT_ONCE batches to a file without a name. Its descriptor is the
+ * caller's. */
+static int file_new(const struct bench_case *self, enum uva_format format)
+{
+    const struct uva_encode options = {.format = format};
+    struct ipc_batch *batch = ipc_batch_new(self, FLIGHTS);
+    struct ArrowDeviceArray arrays[AT_ONCE];
+    FILE *file = tmpfile();
+    struct uva_part part;
+    int fd;
+
+    bench_check(file != NULL, "file");
+    for (int i = 0; i < AT_ONCE; i++)
+        array_make(batch, &arrays[i]);
+    bench_check(uva_array_encode(&batch->schema, arrays, AT_ONCE, &options,
+                                 &part, NULL) == 0,
+                "batches");
+    for (size_t i = 0; i < part.count; i++)
+        bench_check(
+            fwrite(part.buffers[i].base, part.buffers[i].len, 1, file) == 1,
+            "write");
+    uva_part_release(&part);
+    free(batch);
+    bench_check(fflush(file) == 0, "flush");
+    fd = dup(fileno(file));
+    (void)fclose(file);
+    return fd;
+}
+
+struct reader {
+    struct host host;
+    int64_t batches;
+};
+
+static int reader_on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct reader *reader = ctx;
+
+    bench_check(batch->data.array.length == FLIGHTS, "rows");
+    reader->batches++;
+    return 0;
+}
+
+static void reader_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    host_on_done(&((struct reader *)ctx)->host, outcome);
+}
+
+/* Reads the file once. */
+static void reader_run(struct reader *reader,
+                       const struct uva_ipc_source *source)
+{
+    const struct uva_consumer consumer = {
+        .on_batch = reader_on_batch, .on_done = reader_on_done, .ctx = reader};
+    struct uva_stream *stream;
+
+    bench_check(lseek(source->fd, 0, SEEK_SET) == 0, "seek");
+    stream = uva_stream_from_file(reader->host.runtime, NULL, source);
+    bench_check(uva_stream_for_each(stream, &consumer, NULL) == 0, "start");
+    reader->host.open++;
+    uva_stream_release(stream);
+    (void)host_run(&reader->host);
+}
+
+enum read_way { READ_STREAM, READ_FILE, READ_MAPPED };
+
+static double run_read(const struct bench_case *self,
+                       const struct bench_how *how, enum read_way way)
+{
+    const int fd = file_new(self, way == READ_STREAM ? UVA_FORMAT_ARROW
+                                                     : UVA_FORMAT_ARROW_FILE);
+    const struct uva_ipc_source source = {.fd = fd, .mmap = way == READ_MAPPED};
+    struct reader reader = {.batches = 0};
+    int64_t files = (how->batches + AT_ONCE - 1) / AT_ONCE;
+    double begun;
+
+    host_open(&reader.host, how, 0);
+    begun = bench_now_ns(how);
+    for (int64_t i = 0; i < files; i++)
+        reader_run(&reader, &source);
+    begun = bench_now_ns(how) - begun;
+    host_close(&reader.host);
+    (void)close(fd);
+    bench_check(reader.batches == files * AT_ONCE, "batches");
+    return begun * (double)how->batches / (double)reader.batches;
+}
+
+static double run_read_stream(const struct bench_case *self,
+                              const struct bench_how *how)
+{
+    return run_read(self, how, READ_STREAM);
+}
+
+static double run_read_file(const struct bench_case *self,
+                            const struct bench_how *how)
+{
+    return run_read(self, how, READ_FILE);
+}
+
+static double run_read_mapped(const struct bench_case *self,
+                              const struct bench_how *how)
+{
+    return run_read(self, how, READ_MAPPED);
+}
+
 static const struct bench_case cases[] = {
     {"ipc/numbers", 100000, run_encode, 10, 0, 0},
     {"ipc/texts", 100000, run_encode, 5, 20, 0},
     {"ipc/dictionary", 100000, run_encode, 10, 1, 0},
+    {"ipc/read/stream", 6400, run_read_stream, 14, 50, 0},
+    {"ipc/read/file", 6400, run_read_file, 14, 50, 0},
+    {"ipc/read/mmap", 6400, run_read_mapped, 14, 50, 0},
 };
 
 int main(int argc, char **argv)

@@ -41,7 +41,7 @@ SYSTEM = ("runtime/base/platform_linux.c", "runtime/base/platform_posix.c",
           "runtime/base/platform_unix.c", "runtime/base/platform_windows.c",
           "runtime/base/platform.h",
           "runtime/loop/readiness_unix.c", "runtime/io/file_writer.c",
-          "runtime/io/file_reader.c",
+          "runtime/io/file_reader.c", "runtime/io/file_map.c",
           "runtime/adbc/library.c", "runtime/adbc/environment.c",
           "runtime/adbc/find.c", "runtime/adbc/interrupt.c",
           "tck/", "tools/", "tests/", "examples/", "bench/", "python/")

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_from_file(): messages are read and put in order by a blocking
- * worker, and made into arrays where their tasks are extracted.
+/* uva_stream_from_file(): messages are read, put in order and made into arrays
+ * by a blocking worker; compressed ones are made into arrays where their tasks
+ * are extracted.
  *
  * Happy path:  schema: the file is opened -> the first bytes -> stream format:
  *              message after message; file format: the footer, all
  *              dictionaries, then the batches.
+ *
+ * A read of a body goes on into the next message, so that one call reads both:
+ * of a regular file what is likely to be wanted, of a pipe or socket only what
+ * surely is. A mapped file is not read: bodies are parts of it.
  *
  * Failures: a read; the framer and the decoder, for the bytes read.
  *
@@ -16,9 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <uv.h>
 
+#include "io/file_map.h"
 #include "io/ipc_decoder.h"
 #include "io/ipc_source.h"
 #include "uvarrow/arrow.h"
@@ -30,21 +37,34 @@ enum { TRAILER = 10, MAGIC = 6, FIRST_PLACE = 8 };
  * batches, if there are not too many, and none is too large. */
 enum { HEADS_COUNTED = 1024, HEAD_ROOM = 1 << 16 };
 
+/* Most headers are smaller than this, with the bytes in front of them. */
+enum { AHEAD_ROOM = 4096 };
+
+/* Bytes that were read and not wanted so far. */
+struct file_ahead {
+    int64_t offset; /* of the first one */
+    size_t size;
+    uint8_t bytes[AHEAD_ROOM];
+};
+
 struct file_reader {
     char *path;  /* owns; NULL: the descriptor was given */
     int fd;      /* owns; -1: not open */
     int wake[2]; /* owns: a pipe, readable after a cancel; or -1, -1 */
     struct uva_runtime *runtime; /* borrows */
     bool need_end_mark;          /* see struct uva_ipc_source */
+    bool may_map;                /* see struct uva_ipc_source */
     bool is_seekable;            /* a regular file */
     int64_t base;                /* where it begins in that */
     int64_t size;                /* of that, from the base on */
+    struct uva__file_map *map;   /* owns; NULL: it is read */
     struct uva__ipc_framer framer;
     struct uva__ipc_decoder *decoder; /* owns */
     struct uva__shared_bytes *footer; /* owns; NULL: the stream format */
     struct uva__ipc_footer places;    /* borrows from the footer */
     size_t at;      /* the next place: dictionaries, then batches */
     char *metadata; /* owns: of the last batch, or NULL */
+    struct file_ahead ahead;
 };
 
 /* ---- reading ------------------------------------------------------------ */
@@ -68,20 +88,20 @@ static int file_wait(const struct file_reader *r)
     return fds[1].revents != 0 ? ECANCELED : 0;
 }
 
-/* Reads up to `size` bytes at `offset`, which is where the descriptor stands
- * unless the format is for files. */
-static int file_read(const struct file_reader *r, int64_t offset, uint8_t *to,
-                     size_t size, size_t *got, struct uva_error *error)
+/* Reads into one or two buffers what is at `offset`, as much as there is, or as
+ * comes. Of a pipe or socket that is where it stands. */
+static int file_read(const struct file_reader *r, int64_t offset,
+                     const struct iovec *to, int count, size_t *got,
+                     struct uva_error *error)
 {
-    const bool is_placed = r->framer.is_file && r->is_seekable;
     ssize_t result = 0;
     int code;
 
     do {
         code = file_wait(r);
         if (code == 0) {
-            result = is_placed ? pread(r->fd, to, size, r->base + offset)
-                               : read(r->fd, to, size);
+            result = r->is_seekable ? preadv(r->fd, to, count, r->base + offset)
+                                    : readv(r->fd, to, count);
             code = result < 0 ? errno : 0;
         }
     } while (code == EINTR || code == EAGAIN);
@@ -92,25 +112,126 @@ static int file_read(const struct file_reader *r, int64_t offset, uint8_t *to,
     return 0;
 }
 
+/* Takes what is wanted at `offset` of the bytes that were read ahead. Returns
+ * how many these are. */
+static size_t file_take_ahead(const struct file_ahead *ahead, int64_t offset,
+                              uint8_t *to, size_t size)
+{
+    const int64_t at = offset - ahead->offset;
+    size_t left;
+
+    if (at < 0 || at >= (int64_t)ahead->size)
+        return 0;
+    left = ahead->size - (size_t)at;
+    size = size < left ? size : left;
+    memcpy(to, ahead->bytes + at, size);
+    return size;
+}
+
+/* Reads what the framer wants, and ahead. */
+static int file_read_ahead(struct file_reader *r, uint8_t *to, size_t size,
+                           size_t *got, struct uva_error *error)
+{
+    const int64_t offset = r->framer.offset;
+    struct file_ahead *ahead = &r->ahead;
+    const struct iovec both[] = {
+        {.iov_base = to, .iov_len = size},
+        {.iov_base = ahead->bytes,
+         .iov_len =
+             r->is_seekable ? AHEAD_ROOM : uva__ipc_framer_behind(&r->framer)}};
+    int code;
+
+    *got = file_take_ahead(ahead, offset, to, size);
+    if (*got > 0)
+        return 0;
+    code = file_read(r, offset, both, both[1].iov_len > 0 ? 2 : 1, got, error);
+    if (code != 0)
+        return code;
+    ahead->offset = offset + (int64_t)size;
+    ahead->size = *got > size ? *got - size : 0;
+    *got -= ahead->size;
+    return 0;
+}
+
+/* Gives the framer some of the bytes that it wants; at the end of the file
+ * none. */
+static int file_feed(struct file_reader *r, size_t *got,
+                     struct uva_error *error)
+{
+    struct uva__ipc_framer *framer = &r->framer;
+    uint8_t *to;
+    size_t size;
+    int code = 0;
+
+    uva__ipc_framer_want(framer, &to, &size);
+    if (r->map != NULL)
+        *got = uva__file_map_copy(r->map, framer->offset, to, size);
+    else
+        code = file_read_ahead(r, to, size, got, error);
+    if (code == 0 && *got > 0)
+        code = uva__ipc_framer_add(framer, *got, error);
+    return code;
+}
+
+static int file_is_shorter(struct uva_error *error)
+{
+    return uva_error_set(error, EPROTO, "Arrow IPC: the file became shorter");
+}
+
+/* Whether a mapped file is as long as it was: its pages can be looked at. */
+static int file_check_map(const struct file_reader *r, struct uva_error *error)
+{
+    struct stat status = {0};
+
+    if (r->map == NULL)
+        return 0;
+    (void)fstat(r->fd, &status);
+    return status.st_size - r->base < r->size ? file_is_shorter(error) : 0;
+}
+
+/* Lends a body of the mapped file; `got` 0: its end is missing. */
+static int file_lend(struct file_reader *r, size_t *got,
+                     struct uva_error *error)
+{
+    struct uva__ipc_framer *framer = &r->framer;
+    const int64_t left = uva__file_map_left(r->map, framer->offset);
+    const size_t size = (size_t)framer->body_size;
+    struct uva__shared_bytes *body;
+
+    *got = 0;
+    if (framer->body_size > left) {
+        framer->offset += left;
+        return 0;
+    }
+    if (!uva__file_map_load(r->map, framer->offset, size))
+        return uva_error_set(error, EIO,
+                             "cannot read at byte %" PRId64
+                             ": the file became shorter, or its disk fails",
+                             framer->offset);
+    body = uva__file_map_part(r->map, framer->offset, size);
+    if (body == NULL)
+        return file_no_memory(error);
+    uva__ipc_framer_lend(framer, body);
+    *got = size;
+    return 0;
+}
+
 /* Reads until a message is complete, or the end. */
 static int file_read_message(struct file_reader *r, struct uva_error *error)
 {
-    int code = 0;
+    struct uva__ipc_framer *framer = &r->framer;
+    int code = file_check_map(r, error);
 
-    while (code == 0 && r->framer.state < UVA__IPC_FRAMER_FULL) {
-        uint8_t *to;
-        size_t size, got = 0;
+    while (code == 0 && framer->state < UVA__IPC_FRAMER_FULL) {
+        size_t got = 0;
 
-        uva__ipc_framer_want(&r->framer, &to, &size);
-        code = file_read(r, r->framer.offset, to, size, &got, error);
-        if (code != 0)
-            return code;
-        if (got == 0) {
-            code = uva__ipc_source_end(r->runtime, &r->framer, r->need_end_mark,
+        code = framer->state == UVA__IPC_FRAMER_BODY && framer->is_lent
+                   ? file_lend(r, &got, error)
+                   : file_feed(r, &got, error);
+        if (code == 0 && got == 0) {
+            code = uva__ipc_source_end(r->runtime, framer, r->need_end_mark,
                                        error);
-            r->framer.state = UVA__IPC_FRAMER_OVER;
-        } else {
-            code = uva__ipc_framer_add(&r->framer, got, error);
+            framer->state = UVA__IPC_FRAMER_OVER;
         }
     }
     return code;
@@ -125,12 +246,12 @@ static int file_read_at(const struct file_reader *r, int64_t offset,
     int code = 0;
 
     while (size > 0 && code == 0) {
+        const struct iovec wanted = {.iov_base = to, .iov_len = size};
         size_t got = 0;
 
-        code = file_read(r, offset, to, size, &got, error);
+        code = file_read(r, offset, &wanted, 1, &got, error);
         if (code == 0 && got == 0)
-            code = uva_error_set(error, EPROTO,
-                                 "Arrow IPC: the file became shorter");
+            code = file_is_shorter(error);
         offset += (int64_t)got;
         to += got;
         size -= got;
@@ -350,33 +471,41 @@ static int file_open_path(struct file_reader *r, struct uva_error *error)
                                       r->path, uv_strerror(-errno));
 }
 
+/* Looks what is open. */
+static void file_examine(struct file_reader *r)
+{
+    struct stat status = {0};
+
+    (void)fstat(r->fd, &status);
+    if (!S_ISREG(status.st_mode))
+        return;
+    r->is_seekable = true;
+    r->base = lseek(r->fd, 0, SEEK_CUR);
+    r->size = status.st_size - r->base;
+    if (r->may_map)
+        r->map = uva__file_map_new(r->fd, r->base, r->size);
+    r->framer.is_lent = r->map != NULL;
+    uva__ipc_decoder_fit(r->decoder, r->size);
+    r->framer.max_bytes = uva__ipc_decoder_limit(r->decoder);
+}
+
 static int file_schema(void *ctx, struct ArrowSchema *out,
                        struct uva_error *error)
 {
     struct file_reader *r = ctx;
-    struct stat status = {0};
     int code = r->path == NULL ? 0 : file_open_path(r, error);
 
     if (code != 0)
         return code;
-    (void)fstat(r->fd, &status);
-    if (S_ISREG(status.st_mode)) {
-        r->is_seekable = true;
-        r->base = lseek(r->fd, 0, SEEK_CUR);
-        r->size = status.st_size - r->base;
-        uva__ipc_decoder_fit(r->decoder, r->size);
-        r->framer.max_bytes = uva__ipc_decoder_limit(r->decoder);
-    }
+    file_examine(r);
+    code = file_check_map(r, error);
     while (code == 0 && r->framer.state == UVA__IPC_FRAMER_PREFIX &&
            !r->framer.is_file) {
-        uint8_t *to;
-        size_t size, got = 0;
+        size_t got = 0;
 
-        uva__ipc_framer_want(&r->framer, &to, &size);
-        code = file_read(r, r->framer.offset, to, size, &got, error);
-        if (code == 0)
-            code = got == 0 ? uva__ipc_framer_end(&r->framer, error)
-                            : uva__ipc_framer_add(&r->framer, got, error);
+        code = file_feed(r, &got, error);
+        if (code == 0 && got == 0)
+            code = uva__ipc_framer_end(&r->framer, error);
     }
     if (code == 0)
         code = r->framer.is_file && r->is_seekable
@@ -401,6 +530,8 @@ static int file_next_message(struct file_reader *r, struct uva__ipc_item **item,
         code = uva__ipc_decoder_take(r->decoder, &message, item, error);
         uva__message_fini(&message);
     }
+    if (code == 0 && *item == NULL && r->is_seekable)
+        (void)lseek(r->fd, r->base + r->framer.offset, SEEK_SET);
     return code;
 }
 
@@ -440,6 +571,12 @@ static int64_t file_size(void *ctx, const void *item)
     return uva__ipc_item_size(item);
 }
 
+static bool file_at_once(void *ctx, const void *item)
+{
+    (void)ctx;
+    return uva__ipc_item_is_plain(item);
+}
+
 static void file_interrupt(void *ctx)
 {
     const struct file_reader *r = ctx;
@@ -465,6 +602,7 @@ static void file_free(void *ctx)
     uva__ipc_framer_fini(&r->framer);
     uva__ipc_decoder_free(r->decoder);
     uva__shared_bytes_release(r->footer);
+    uva__file_map_release(r->map);
     free(r);
 }
 
@@ -506,8 +644,10 @@ static int file_new(const char *path, const struct uva_ipc_source *options,
         return file_no_memory(error);
     r->fd = r->wake[0] = r->wake[1] = -1;
     r->need_end_mark = options->need_end_mark;
+    r->may_map = options->mmap;
     r->decoder = uva__ipc_decoder_new(options->max_bytes);
-    if (r->decoder == NULL)
+    r->framer.kept = uva__kept_bytes_new();
+    if (r->decoder == NULL || r->framer.kept == NULL)
         code = file_no_memory(error);
     else
         code = path != NULL ? file_copy_path(r, path, error)
@@ -518,7 +658,7 @@ static int file_new(const char *path, const struct uva_ipc_source *options,
         file_free(r);
         return code;
     }
-    uva__ipc_framer_init(&r->framer, uva__ipc_decoder_limit(r->decoder));
+    r->framer.max_bytes = uva__ipc_decoder_limit(r->decoder);
     *out = r;
     return 0;
 }
@@ -533,6 +673,7 @@ struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime,
                                      .extract = file_extract,
                                      .interrupt = file_interrupt,
                                      .size = file_size,
+                                     .at_once = file_at_once,
                                      .expect = file_expect,
                                      .name = "file",
                                      .free_ctx = file_free};

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/ipc_compress.h"
 #include "io/ipc_read_body.h"
 #include "io/ipc_read_schema.h"
 #include "uvarrow/arrow.h"
@@ -54,6 +55,8 @@ struct uva__ipc_decoder {
 struct uva__ipc_item {
     const struct uva__ipc_decoder *decoder; /* borrows */
     struct uva__message message;            /* owns */
+    struct uva__ipc_head head;              /* borrows from the message */
+    struct uva__ipc_parts parts;            /* of a batch; borrows, too */
     struct ArrowDeviceArray *values;        /* owns: one each of the plan */
     char *metadata;                         /* owns; may be NULL */
 };
@@ -426,48 +429,36 @@ char *uva__ipc_item_take_metadata(struct uva__ipc_item *item)
     return metadata;
 }
 
-/* Makes the array of the table of a batch, which is in a message of V4 or not.
- */
-static int item_read(struct uva__ipc_item *item, bool is_old,
-                     const struct uva__table *batch, int32_t field,
+/* Makes the array of the parts. */
+static int item_read(struct uva__ipc_item *item, int32_t field,
                      struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct uva__ipc_decoder *decoder = item->decoder;
-    struct uva__ipc_parts parts;
     const struct uva__ipc_input source = {.plan = &decoder->plan,
-                                          .parts = &parts,
+                                          .parts = &item->parts,
                                           .body = item->message.body,
-                                          .is_old = is_old,
+                                          .is_old = item->head.is_old,
                                           .is_turned = decoder->is_turned,
                                           .most = decoder->max_bytes,
                                           .values = item->values};
     struct ArrowArray array;
-    int code = uva__ipc_parts_read(batch, &parts, error);
+    const int code = uva__ipc_array_read(&source, field, &array, error);
 
-    if (code == 0)
-        code = uva__ipc_array_read(&source, field, &array, error);
     if (code == 0)
         uva_array_from_cpu(&array, out);
     return code;
 }
 
-/* The header was read when the message was taken. */
-static int item_head(const struct uva__ipc_item *item,
-                     struct uva__ipc_head *head, struct uva_error *error)
+bool uva__ipc_item_is_plain(const struct uva__ipc_item *item)
 {
-    const struct uva__shared_bytes *shared = item->message.head;
-
-    return uva__ipc_head_read(shared->bytes, shared->size, head, error);
+    return item->parts.codec == UVA__IPC_PLAIN && !item->decoder->is_turned;
 }
 
 int uva__ipc_item_decode(struct uva__ipc_item *item,
                          struct ArrowDeviceArray *out, struct uva_error *error)
 {
-    struct uva__ipc_head head;
-    int code = item_head(item, &head, error);
+    const int code = item_read(item, 0, out, error);
 
-    if (code == 0)
-        code = item_read(item, head.is_old, &head.header, 0, out, error);
     return code == 0 ? 0 : uva__message_fail(&item->message, error);
 }
 
@@ -476,7 +467,6 @@ int uva__ipc_item_decode(struct uva__ipc_item *item,
 /* Takes values for a dictionary. */
 static int decoder_take_values(struct uva__ipc_decoder *decoder,
                                struct uva__ipc_item *item,
-                               const struct uva__ipc_head *head,
                                struct uva_error *error)
 {
     struct uva__table batch;
@@ -485,7 +475,7 @@ static int decoder_take_values(struct uva__ipc_decoder *decoder,
     int64_t id;
     int32_t at, field;
     int code =
-        uva__ipc_values_read(&head->header, &id, &is_delta, &batch, error);
+        uva__ipc_values_read(&item->head.header, &id, &is_delta, &batch, error);
 
     if (code != 0)
         return code;
@@ -503,7 +493,9 @@ static int decoder_take_values(struct uva__ipc_decoder *decoder,
     field = decoder->plan.dictionaries[at].field;
     code = decoder_share(decoder, field, item->values, error);
     if (code == 0)
-        code = item_read(item, head->is_old, &batch, field, &values, error);
+        code = uva__ipc_parts_read(&batch, &item->parts, error);
+    if (code == 0)
+        code = item_read(item, field, &values, error);
     return code == 0 ? decoder_keep(decoder, at, is_delta, &values,
                                     item->message.body, error)
                      : code;
@@ -512,14 +504,16 @@ static int decoder_take_values(struct uva__ipc_decoder *decoder,
 /* Gets an item ready to be decoded. */
 static int decoder_take_batch(struct uva__ipc_decoder *decoder,
                               struct uva__ipc_item *item,
-                              const struct uva__ipc_head *head,
                               struct uva_error *error)
 {
+    const struct uva__ipc_head *head = &item->head;
     int64_t left = decoder->max_bytes;
     size_t size;
     int code = uva__ipc_metadata_read(&head->message, &head->metadata, &left,
                                       &item->metadata, &size, error);
 
+    if (code == 0)
+        code = uva__ipc_parts_read(&head->header, &item->parts, error);
     return code == 0 ? decoder_share(decoder, 0, item->values, error) : code;
 }
 
@@ -528,23 +522,25 @@ int uva__ipc_decoder_take(struct uva__ipc_decoder *decoder,
                           struct uva__ipc_item **out, struct uva_error *error)
 {
     struct uva__ipc_item *item = item_new(decoder, message);
-    struct uva__ipc_head head;
+    const struct uva__shared_bytes *shared;
     int code;
 
     *out = NULL;
     if (item == NULL)
         return decoder_no_memory(error);
-    code = item_head(item, &head, error);
-    if (code == 0 && head.what == UVA__IPC_DICTIONARY)
-        code = decoder_take_values(decoder, item, &head, error);
-    else if (code == 0 && head.what == UVA__IPC_BATCH)
-        code = decoder_take_batch(decoder, item, &head, error);
+    shared = item->message.head;
+    code = uva__ipc_head_read(shared->bytes, shared->size, &item->head, error);
+    if (code == 0 && item->head.what == UVA__IPC_DICTIONARY)
+        code = decoder_take_values(decoder, item, error);
+    else if (code == 0 && item->head.what == UVA__IPC_BATCH)
+        code = decoder_take_batch(decoder, item, error);
     else if (code == 0)
-        code = uva_error_set(
-            error, EPROTO, "neither a batch nor a dictionary (%d)", head.what);
+        code = uva_error_set(error, EPROTO,
+                             "neither a batch nor a dictionary (%d)",
+                             item->head.what);
     if (code != 0)
         code = uva__message_fail(&item->message, error);
-    if (code != 0 || head.what != UVA__IPC_BATCH)
+    if (code != 0 || item->head.what != UVA__IPC_BATCH)
         uva__ipc_item_free(item);
     else
         *out = item;

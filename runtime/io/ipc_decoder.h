@@ -51,6 +51,10 @@ int64_t uva__ipc_item_size(const struct uva__ipc_item *item);
 /* Gives the metadata of the batch, for free(), or NULL. */
 char *uva__ipc_item_take_metadata(struct uva__ipc_item *item);
 
+/* Whether the array borrows the body as it is: it is neither compressed nor of
+ * the other byte order. Thread: any. */
+bool uva__ipc_item_is_plain(const struct uva__ipc_item *item);
+
 /* Makes the array. Returns 0; EPROTO, ENOTSUP, EMSGSIZE, ENOMEM. Thread: any
  * one for each item. */
 UVA_MUST_CHECK int uva__ipc_item_decode(struct uva__ipc_item *item,

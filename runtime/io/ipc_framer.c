@@ -72,11 +72,9 @@ static int framer_too_large(const struct uva__ipc_framer *framer,
                          what, size, framer->max_bytes);
 }
 
-static int framer_room(struct uva__shared_bytes **shared, int64_t size,
-                       struct uva_error *error)
+static int framer_no_memory(struct uva_error *error)
 {
-    *shared = uva__shared_bytes_new((size_t)size);
-    return *shared != NULL ? 0 : uva_error_set(error, ENOMEM, "out of memory");
+    return uva_error_set(error, ENOMEM, "out of memory");
 }
 
 /* Goes on with a header of `size` bytes. */
@@ -85,7 +83,10 @@ static int framer_begin_head(struct uva__ipc_framer *framer, int64_t size,
 {
     framer->message.head_size = (framer->is_unmarked ? 4 : 8) + size;
     framer->state = size == 0 ? UVA__IPC_FRAMER_OVER : UVA__IPC_FRAMER_HEAD;
-    return size == 0 ? 0 : framer_room(&framer->message.head, size, error);
+    if (size == 0)
+        return 0;
+    framer->message.head = uva__shared_bytes_new((size_t)size);
+    return framer->message.head != NULL ? 0 : framer_no_memory(error);
 }
 
 /* Takes a prefix without a marker: the size, and the bytes of the header read
@@ -138,10 +139,25 @@ static int framer_add_prefix(struct uva__ipc_framer *framer,
     return framer_begin_head(framer, size, error);
 }
 
+/* Goes on with a body, if there is one. */
+static int framer_begin_body(struct uva__ipc_framer *framer,
+                             struct uva_error *error)
+{
+    const size_t size = (size_t)framer->body_size;
+
+    framer->state = size == 0 ? UVA__IPC_FRAMER_FULL : UVA__IPC_FRAMER_BODY;
+    if (size == 0 || framer->is_lent)
+        return 0;
+    framer->message.body = framer->kept != NULL
+                               ? uva__kept_bytes_take(framer->kept, size)
+                               : uva__shared_bytes_new(size);
+    return framer->message.body != NULL ? 0 : framer_no_memory(error);
+}
+
 static int framer_add_head(struct uva__ipc_framer *framer,
                            struct uva_error *error)
 {
-    struct uva__message *message = &framer->message;
+    const struct uva__message *message = &framer->message;
     struct uva__ipc_head head;
     int code = uva__ipc_head_read(message->head->bytes, message->head->size,
                                   &head, error);
@@ -150,11 +166,8 @@ static int framer_add_head(struct uva__ipc_framer *framer,
         return code;
     if (head.body_size > framer->max_bytes - (int64_t)message->head->size)
         return framer_too_large(framer, "a body", head.body_size, error);
-    framer->state =
-        head.body_size == 0 ? UVA__IPC_FRAMER_FULL : UVA__IPC_FRAMER_BODY;
-    return head.body_size == 0
-               ? 0
-               : framer_room(&message->body, head.body_size, error);
+    framer->body_size = head.body_size;
+    return framer_begin_body(framer, error);
 }
 
 /* Polars writes no size in front of the first header of a file. */
@@ -191,6 +204,24 @@ int uva__ipc_framer_add(struct uva__ipc_framer *framer, size_t size,
     else
         framer->state = UVA__IPC_FRAMER_FULL;
     return code == 0 ? 0 : framer_fail(framer, error);
+}
+
+size_t uva__ipc_framer_behind(const struct uva__ipc_framer *framer)
+{
+    if (framer->state != UVA__IPC_FRAMER_BODY)
+        return 0;
+    return framer->is_unmarked ? 4 : sizeof(framer->prefix);
+}
+
+void uva__ipc_framer_lend(struct uva__ipc_framer *framer,
+                          struct uva__shared_bytes *body)
+{
+    assert(framer->is_lent && framer->state == UVA__IPC_FRAMER_BODY);
+    assert((int64_t)body->size == framer->body_size);
+    framer->message.body = body;
+    framer->offset += framer->body_size;
+    framer->done = 0;
+    framer->state = UVA__IPC_FRAMER_FULL;
 }
 
 bool uva__ipc_framer_is_between(const struct uva__ipc_framer *framer)
@@ -233,6 +264,7 @@ void uva__ipc_framer_take(struct uva__ipc_framer *framer,
 void uva__ipc_framer_fini(struct uva__ipc_framer *framer)
 {
     uva__message_fini(&framer->message);
+    uva__kept_bytes_close(framer->kept);
 }
 
 void uva__message_fini(struct uva__message *message)

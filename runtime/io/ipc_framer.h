@@ -33,9 +33,13 @@ struct uva__ipc_framer {
     int64_t offset;    /* of the next byte */
     size_t done;       /* bytes of the prefix, header or body */
     uint8_t prefix[8];
-    bool is_file;                /* began with the magic of files */
-    bool is_unmarked;            /* the last message had no marker */
-    struct uva__message message; /* owns: the one in work */
+    bool is_file;                 /* began with the magic of files */
+    bool is_unmarked;             /* the last message had no marker */
+    bool is_lent;                 /* bodies are lent, not wanted */
+    struct uva__kept_bytes *kept; /* owns: where bodies come from; NULL: each
+                                     is a block of exactly its size */
+    int64_t body_size;            /* of the message in work */
+    struct uva__message message;  /* owns: the one in work */
 };
 
 /* Starts with the first byte of a stream or file. Thread: any one at a time. */
@@ -44,7 +48,8 @@ void uva__ipc_framer_init(struct uva__ipc_framer *framer, int64_t max_bytes);
 /* Goes on with a message at another place. */
 void uva__ipc_framer_seek(struct uva__ipc_framer *framer, int64_t offset);
 
-/* Gives where the next bytes go, and how many: in the first three states. */
+/* Gives where the next bytes go, and how many: in the first three states, but
+ * for a body that is lent. */
 void uva__ipc_framer_want(struct uva__ipc_framer *framer, uint8_t **to,
                           size_t *size);
 
@@ -52,6 +57,14 @@ void uva__ipc_framer_want(struct uva__ipc_framer *framer, uint8_t **to,
  * for a message above the limit; ENOMEM. */
 UVA_MUST_CHECK int uva__ipc_framer_add(struct uva__ipc_framer *framer,
                                        size_t size, struct uva_error *error);
+
+/* How many bytes are wanted after a body that is wanted now; 0 before one. */
+size_t uva__ipc_framer_behind(const struct uva__ipc_framer *framer);
+
+/* Takes the body, of `body_size` bytes, for which the framer is in the state
+ * UVA__IPC_FRAMER_BODY and `is_lent`. */
+void uva__ipc_framer_lend(struct uva__ipc_framer *framer,
+                          struct uva__shared_bytes *body);
 
 /* Whether a message has ended, and no byte of another one has come. */
 bool uva__ipc_framer_is_between(const struct uva__ipc_framer *framer);

@@ -33,8 +33,9 @@ def by_arrow(path):
 
 def check(module, path):
     schema, batches = by_arrow(path)
-    for piped in False, True:
-        with decode(module, path.read_bytes(), piped=piped) as read:
+    for piped, mapped in (False, False), (False, True), (True, False):
+        with decode(module, path.read_bytes(), piped=piped,
+                    mapped=mapped) as read:
             assert read.schema.equals(schema, check_metadata=True), read.schema
             found = list(read)
         assert len(found) == len(batches), len(found)

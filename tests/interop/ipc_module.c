@@ -15,8 +15,8 @@ int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
                char *text, int room);
 int text_encode(struct ArrowArrayStream *in, int format,
                 const struct uva_csv *csv, int fd, char *text, int room);
-int ipc_decode(int fd, int need_end_mark, struct ArrowArrayStream *out,
-               char *text, int room);
+int ipc_decode(int fd, int need_end_mark, int is_mapped,
+               struct ArrowArrayStream *out, char *text, int room);
 
 /* Writes a whole part, and releases it. */
 static int ipc_write(struct uva_part *part, int fd)
@@ -106,12 +106,12 @@ int text_encode(struct ArrowArrayStream *in, int format,
 
 /* Gives the stream of a file, read by a runtime with its own thread, which
  * stays open. */
-int ipc_decode(int fd, int need_end_mark, struct ArrowArrayStream *out,
-               char *text, int room)
+int ipc_decode(int fd, int need_end_mark, int is_mapped,
+               struct ArrowArrayStream *out, char *text, int room)
 {
     static struct uva_runtime *runtime;
-    const struct uva_ipc_source options = {.need_end_mark = need_end_mark != 0,
-                                           .fd = fd};
+    const struct uva_ipc_source options = {
+        .need_end_mark = need_end_mark != 0, .mmap = is_mapped != 0, .fd = fd};
     struct uva_error error = {0};
     struct uva_stream *stream;
     int code = 0;

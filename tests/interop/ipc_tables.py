@@ -15,6 +15,7 @@ import ctypes
 import decimal
 import errno
 import io
+import itertools
 import os
 import sys
 import tempfile
@@ -123,8 +124,12 @@ def encode(module, schema, batches, form, codec):
         return file.read()
 
 
-def decode(module, data, need_end_mark=False, piped=False):
-    """The reader of these bytes: from a file, or through a pipe."""
+MAPPED = itertools.cycle((False, True))
+
+
+def decode(module, data, need_end_mark=False, piped=False, mapped=None):
+    """The reader of these bytes: from a file, which is mapped or not, or in turn;
+    or through a pipe."""
     given = ctypes.create_string_buffer(40)
     text = ctypes.create_string_buffer(1024)
     with contextlib.ExitStack() as stack:
@@ -137,7 +142,9 @@ def decode(module, data, need_end_mark=False, piped=False):
             file.write(data)
             file.seek(0)
             fd = file.fileno()
-        code = module.ipc_decode(fd, need_end_mark, given, text, len(text))
+            mapped = next(MAPPED) if mapped is None else mapped
+        code = module.ipc_decode(fd, need_end_mark, bool(mapped), given, text,
+                                 len(text))
     if code != 0:
         raise OSError(code, text.value.decode())
     return pa.RecordBatchReader._import_from_c(ctypes.addressof(given))
