@@ -22,6 +22,7 @@ struct uva__plan {
     uint8_t *far; /* owns: the nodes, if they are many; or NULL */
     int32_t size; /* bytes of the nodes; 0: no plan */
     bool reads;   /* offsets and the like, so the host must be able to */
+    bool is_flat; /* all columns are of simple types, and in one node */
     uint8_t near[UVA__PLAN_NEAR]; /* the nodes, if they are few */
 };
 

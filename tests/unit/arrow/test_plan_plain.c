@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short way of a plan, for columns as most are: each must be told from a
+ * column that only looks like one. What the plan says is compared with
+ * layout.h, which has no short way. */
+#include "arrow/plan.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "arrow/layout.h"
+#include "base/memory.h"
+#include "support/check_suite.h"
+#include "support/faulty_allocator.h"
+#include "support/plain_tree.h"
+#include "uvarrow/arrow.h"
+
+enum { ROWS = 8, NAMES = 4, ITEMS = 64 };
+
+static const char *const FORMATS[] = {"i", "b", "u", "U", "@i"};
+enum { TYPES = sizeof(FORMATS) / sizeof(FORMATS[0]) };
+
+static int32_t OFFSETS[ITEMS];
+static int64_t LARGE_OFFSETS[ITEMS];
+static char DATA[16 * ITEMS];
+static struct faulty_allocator faulty;
+static struct uva_allocator allocator;
+static struct ArrowSchema schema;
+static struct ArrowDeviceArray batch;
+static struct uva__plan plan;
+static struct ArrowArray *column; /* the first one */
+
+/* Three bytes an item. */
+static void column_make(struct ArrowSchema *type, struct ArrowArray *array,
+                        const char *format, int64_t rows)
+{
+    const bool is_text = strchr("uU", format[0]) != NULL;
+
+    plain_schema(type, format + (format[0] == '@'), "x", 0);
+    plain_array(array, rows, is_text ? 3 : 2, 0);
+    array->buffers[1] = format[0] == 'u'   ? (const void *)OFFSETS
+                        : format[0] == 'U' ? (const void *)LARGE_OFFSETS
+                                           : DATA;
+    if (is_text)
+        array->buffers[2] = DATA;
+    if (format[0] == '@')
+        column_make(plain_schema_dictionary(type),
+                    plain_array_dictionary(array), "u", NAMES);
+}
+
+/* A batch of a column of type `first`, and one of each type after it. */
+static void batch_make(int first)
+{
+    for (int i = 0; i < ITEMS; i++)
+        LARGE_OFFSETS[i] = OFFSETS[i] = 3 * i;
+    faulty_allocator_init(&faulty, 0);
+    allocator = faulty_allocator_table(&faulty);
+    batch = (struct ArrowDeviceArray){.device_type = ARROW_DEVICE_CPU,
+                                      .device_id = -1};
+    plain_schema(&schema, "+s", "", TYPES);
+    plain_array(&batch.array, ROWS, 1, TYPES);
+    for (int i = 0; i < TYPES; i++)
+        column_make(schema.children[i], batch.array.children[i],
+                    FORMATS[(first + i) % TYPES], ROWS);
+    column = batch.array.children[0];
+    uva__plan_init(&plan, &allocator, &schema);
+}
+
+static void batch_drop(void)
+{
+    uva__plan_fini(&plan);
+    uva_schema_release(&schema);
+    uva_array_release(&batch);
+    ck_assert_int_eq(plain_live(), 0);
+    ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
+}
+
+/* Gives the size that the plan and the layout agree on; -1: both refuse it. */
+static int64_t size_of(void)
+{
+    int64_t size = -1, other = -1;
+    const int code = uva__layout_measure(&schema, &batch, &other, NULL);
+
+    ck_assert_int_eq(uva__plan_measure(&plan, &schema, &batch, &size),
+                     code == 0);
+    ck_assert_int_eq(size, code == 0 ? other : -1);
+    return size;
+}
+
+START_TEST(slices_are_measured)
+{
+    int64_t whole, later;
+
+    batch_make(_i);
+    whole = size_of();
+    for (int64_t offset = 0; offset <= 17; offset++) {
+        column->offset = offset;
+        ck_assert_int_gt(size_of(), 0);
+    }
+    column->offset = 8;
+    later = size_of();
+    column->offset = 16;
+    ck_assert_int_eq(size_of(), later);
+    ck_assert_int_eq(whole - later, FORMATS[_i][0] == 'u'   ? 4
+                                    : FORMATS[_i][0] == 'U' ? 8
+                                    : FORMATS[_i][0] == '@'
+                                        ? 4 * (NAMES + 1) + 3 * NAMES
+                                        : 0);
+    batch_drop();
+}
+END_TEST
+
+START_TEST(nulls_need_a_bitmap_and_rows)
+{
+    batch_make(_i);
+    for (int bitmap = 0; bitmap < 2; bitmap++) {
+        column->buffers[0] = bitmap ? DATA : NULL;
+        for (int64_t nulls = -2; nulls <= ROWS + 1; nulls++) {
+            column->null_count = nulls;
+            ck_assert_int_eq(size_of() > 0,
+                             nulls >= -1 && nulls <= (bitmap ? ROWS : 0));
+        }
+        column->null_count = 0;
+    }
+    batch_drop();
+}
+END_TEST
+
+START_TEST(a_batch_with_a_bitmap_is_measured)
+{
+    int64_t size;
+
+    batch_make(_i);
+    size = size_of();
+    batch.array.buffers[0] = DATA;
+    ck_assert_int_eq(size_of(), size + 1);
+    batch.array.null_count = ROWS;
+    ck_assert_int_eq(size_of(), size + 1);
+    batch.array.null_count = ROWS + 1;
+    ck_assert_int_eq(size_of(), -1);
+    batch.array.buffers[0] = NULL;
+    batch.array.null_count = 1;
+    ck_assert_int_eq(size_of(), -1);
+    batch_drop();
+}
+END_TEST
+
+START_TEST(an_offset_of_the_batch_needs_longer_columns)
+{
+    batch_make(_i);
+    batch.array.offset = ROWS;
+    ck_assert_int_eq(size_of(), -1);
+    for (int i = 0; i < TYPES; i++)
+        batch.array.children[i]->length = 2 * ROWS;
+    ck_assert_int_gt(size_of(), 0);
+    batch_drop();
+}
+END_TEST
+
+START_TEST(offsets_of_texts_do_not_fall)
+{
+    struct ArrowArray *names;
+
+    batch_make(2); /* texts first, names at the third place */
+    names = batch.array.children[2]->dictionary;
+    OFFSETS[ROWS] = -1;
+    ck_assert_int_eq(size_of(), -1);
+    OFFSETS[ROWS] = 0;
+    ck_assert_int_gt(size_of(), 0);
+    OFFSETS[0] = 1;
+    ck_assert_int_eq(size_of(), -1);
+    OFFSETS[0] = OFFSETS[NAMES] = 0;
+    column->buffers[2] = NULL;
+    ck_assert_int_gt(size_of(), 0);
+    names->buffers[2] = NULL;
+    ck_assert_int_gt(size_of(), 0);
+    OFFSETS[NAMES] = 1;
+    ck_assert_int_eq(size_of(), -1);
+    names->buffers[2] = DATA;
+    ck_assert_int_gt(size_of(), 0);
+    OFFSETS[ROWS] = 1;
+    ck_assert_int_eq(size_of(), -1);
+    batch_drop();
+}
+END_TEST
+
+START_TEST(names_may_be_any_in_number)
+{
+    struct ArrowArray *names;
+
+    batch_make(4);
+    names = column->dictionary;
+    for (int64_t count = -1; count < ROWS; count++) {
+        names->length = count;
+        ck_assert_int_eq(size_of() > 0, count >= 0);
+    }
+    names->length = NAMES;
+    for (names->offset = 0; names->offset < 9; names->offset++)
+        ck_assert_int_gt(size_of(), 0);
+    names->buffers[0] = DATA;
+    ck_assert_int_gt(size_of(), 0);
+    column->dictionary = NULL;
+    ck_assert_int_eq(size_of(), -1);
+    column->dictionary = names;
+    batch_drop();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = suite_tests("plan_plain", offsets_of_texts_do_not_fall,
+                            names_may_be_any_in_number, NULL);
+
+    tcase_add_loop_test(tc, slices_are_measured, 0, TYPES);
+    tcase_add_loop_test(tc, nulls_need_a_bitmap_and_rows, 0, TYPES);
+    tcase_add_loop_test(tc, a_batch_with_a_bitmap_is_measured, 0, TYPES);
+    tcase_add_loop_test(tc, an_offset_of_the_batch_needs_longer_columns, 0,
+                        TYPES);
+    return suite_main("plan_plain", NULL, NULL, tc, NULL);
+}
