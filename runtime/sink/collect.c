@@ -71,10 +71,12 @@ static bool arrays_grow(struct collect *c)
 static bool collect_fits(struct collect *c)
 {
     const struct uva_batch *batch = &c->consumer.batch;
-    int64_t bytes;
+    int64_t bytes = c->consumer.bytes;
+    const bool known = c->consumer.measured && bytes < UVA__WINDOW_SIZE_MAX;
 
     if (c->options.max_bytes == 0 ||
-        uva__layout_measure(batch->schema, &batch->data, &bytes, NULL) != 0)
+        (!known &&
+         uva__layout_measure(batch->schema, &batch->data, &bytes, NULL) != 0))
         return true;
     if (bytes > c->options.max_bytes - c->bytes)
         return false;

@@ -114,10 +114,11 @@ static bool consumer_may_read(struct uva__consumer *c)
 
 /* Notes the facts of a batch before its extraction. */
 static void consumer_describe(struct uva__consumer *consumer,
-                              const struct uva__batch_info *info)
+                              const struct uva__batch_info *info, bool measured)
 {
     consumer->batch.ordinal = info->ordinal;
     consumer->bytes = info->bytes;
+    consumer->measured = measured;
 }
 
 /* A hook of the producer: the short way of most tasks. False: the task is to be
@@ -132,7 +133,7 @@ static bool consumer_take(void *ctx, struct uva__task *task)
         (!c->stream->device_data && !uva__buffer_is_readable(&task->array)))
         return false;
     assert(uva__consumer_is_open(c) && !c->stream->loop.silent);
-    consumer_describe(c, &task->info);
+    consumer_describe(c, &task->info, task->measured);
     c->batch.metadata = task->info.metadata.block;
     c->batch.data = task->array;
     c->kind->batch(c);
@@ -150,7 +151,7 @@ static void consumer_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
         uva__task_drop(task);
         return;
     }
-    consumer_describe(c, uva__task_info(task));
+    consumer_describe(c, uva__task_info(task), uva__task_is_measured(task));
     c->batch.metadata = metadata;
     if (uva__task_extract_first(task, &c->batch.data) == 0 &&
         consumer_may_read(c))

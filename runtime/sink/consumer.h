@@ -46,6 +46,7 @@ struct uva__consumer {
     int64_t delivered; /* batches that were accepted */
     int64_t rows;      /* in them */
     enum uva_end end;  /* how it ends, if that is early */
+    bool measured;     /* `batch`, as struct uva__task has it */
 };
 
 /* The members of uva__consumer_kind.sink that all kinds share, with the name

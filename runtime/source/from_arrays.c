@@ -48,6 +48,7 @@ static struct uva__task *arrays_take(struct uva__source *source)
         return NULL;
     task->array = item->array; /* not cleared: `taken` counts it */
     task->info.bytes = item->bytes;
+    task->measured = true;
     task->info.ordinal = (int64_t)a->taken++;
     source->ready--;
     return task;

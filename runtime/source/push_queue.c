@@ -69,7 +69,8 @@ static int push_enter_locked(struct uva__push_queue *q, struct push *push,
         return EPIPE;
     if (push->timeout_ms != 0 && !queue_admits_locked(q, push->admitted))
         return EAGAIN;
-    if (task->info.bytes > left)
+    task->measured = task->info.bytes <= left;
+    if (!task->measured)
         task->info.bytes = left;
     uva_array_move(array, &task->array);
     q->locked.count++;

@@ -280,7 +280,8 @@ static int worker_fill_array(struct uva__reader *r, struct uva__task *task,
         return uva_error_set(
             error, EPROTO, "batch %llu does not fit the schema: %s",
             (unsigned long long)r->worker.done, detail.message);
-    if (task->info.bytes < read->bytes)
+    task->measured = task->info.bytes >= read->bytes;
+    if (!task->measured)
         task->info.bytes = read->bytes;
     if (read->metadata == NULL)
         return 0;

@@ -75,9 +75,9 @@ static void batch_extract(struct uva__extract_pool *pool,
         slot->array.array.release = NULL;
     else if (uva__atomic64_load(&pool->stopped) != 0)
         uva_array_release(&slot->array);
-    else
-        (void)uva__measure(&pool->measure, &slot->array, &slot->info.bytes,
-                           NULL);
+    else if (!slot->measured)
+        slot->measured = uva__measure(&pool->measure, &slot->array,
+                                      &slot->info.bytes, NULL) == 0;
 }
 
 /* Between two batches an extractor yields to jobs that go before its next

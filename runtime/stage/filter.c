@@ -49,7 +49,8 @@ static int filter_emit(struct filter *filter, struct uva_batch *in,
     int code;
 
     if (mask->selected == mask->rows)
-        return emit(emitter, in);
+        return uva__transform_emit(emitter, in,
+                                   uva__transform_input_size(emitter));
     code =
         uva__select_rows(filter->allocator, in->schema, &in->data, mask, &rows);
     if (code != 0)

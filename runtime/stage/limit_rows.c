@@ -43,7 +43,8 @@ static int limit_rows_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         code = limit_rows_cut(limit, in, emit, emitter);
     } else {
         limit->left -= rows;
-        code = emit(emitter, in);
+        code = uva__transform_emit(emitter, in,
+                                   uva__transform_input_size(emitter));
     }
     if (code != 0 && code != EAGAIN)
         return code;

@@ -92,7 +92,8 @@ static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
                             detail.message);
     if (out == NULL || !uva_array_is_live(out))
         return;
-    if (failure->code == 0)
+    slot->measured = failure->code == 0;
+    if (slot->measured)
         uva_array_move(out, &slot->array);
     else
         uva_array_release(out);

@@ -141,6 +141,15 @@ void uva__ordered_waits_end_work(void *ctx, int64_t bytes)
     waits_end_job(w);
 }
 
+void uva__pending_batch_complete(struct uva__pending_batch *wait)
+{
+    struct ArrowDeviceArray *array = uva__pending_batch_array(wait);
+
+    if (array->sync_event != NULL)
+        wait->batch.slot->measured = false;
+    array->sync_event = NULL;
+}
+
 void uva__pending_batch_retype(struct uva__pending_batch *wait,
                                ArrowDeviceType device_type, int64_t device_id)
 {
@@ -149,6 +158,7 @@ void uva__pending_batch_retype(struct uva__pending_batch *wait,
     array->device_type = device_type;
     array->device_id = device_id;
     array->sync_event = NULL;
+    wait->batch.slot->measured = false;
 }
 
 void uva__pending_batch_grow(struct uva__ordered_waits *w,
@@ -157,6 +167,7 @@ void uva__pending_batch_grow(struct uva__ordered_waits *w,
     struct uva__batch_info *info = &wait->batch.slot->info;
 
     bytes = uva__window_size(bytes);
+    wait->batch.slot->measured = false;
     if (bytes <= info->bytes)
         return;
     w->flight.stage.in.bytes += bytes - info->bytes;

@@ -111,6 +111,9 @@ uva__ordered_waits_begin_work(struct uva__ordered_waits *waits,
                               const struct uva__pending_batch *wait);
 void uva__ordered_waits_end_work(void *waits, int64_t bytes); /* any thread */
 
+/* The event of the batch, if there is one, is complete. */
+void uva__pending_batch_complete(struct uva__pending_batch *wait);
+
 /* Notes that the batch is on another device now, without an event. */
 void uva__pending_batch_retype(struct uva__pending_batch *wait,
                                ArrowDeviceType device_type, int64_t device_id);

@@ -34,7 +34,7 @@ static void ready_watch(struct ready *r, struct uva__pending_batch *wait,
     if (!chains)
         code = uva__event_wait_peek(r->waits.devices, event, &error);
     if (code == 0) {
-        uva__pending_batch_array(wait)->sync_event = NULL;
+        uva__pending_batch_complete(wait);
     } else if (code != EAGAIN) {
         uva__pending_batch_fail(&r->waits, wait, code, &error);
     } else if (uva__pending_batch_prepare(&r->waits, wait, event)) {
@@ -55,7 +55,7 @@ static void ready_begin(struct uva__ordered_waits *waits,
         return;
     kind = uva__pending_batch_classify(waits, wait);
     if (kind == UVA__EVENT_NONE)
-        uva__pending_batch_array(wait)->sync_event = NULL;
+        uva__pending_batch_complete(wait);
     else if (kind == UVA__EVENT_WAIT)
         ready_watch(r, wait, &event);
 }
@@ -67,7 +67,7 @@ static void ready_over(struct uva__ordered_waits *waits,
     if (error->code != 0)
         uva__pending_batch_fail(waits, wait, error->code, error);
     else if (ready_of(waits)->options.wait == UVA_WAIT_HOST)
-        uva__pending_batch_array(wait)->sync_event = NULL;
+        uva__pending_batch_complete(wait);
 }
 
 /* ---- life --------------------------------------------------------------- */

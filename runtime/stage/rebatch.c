@@ -30,6 +30,7 @@ struct piece {
     struct ArrowDeviceArray array; /* owns */
     struct uva__metadata metadata; /* owns: the batch's */
     uint64_t since_ns;             /* when it came, if that matters */
+    int64_t bytes;                 /* of the whole batch; -1: not known */
     bool noted;                    /* the values of `part` are filled in */
     const char *values[];          /* those; as many as a batch has columns */
 };
@@ -103,7 +104,7 @@ static void piece_put(struct rebatch *r, struct piece *piece)
 }
 
 /* Keeps a batch; one without rows is dropped. */
-static int rebatch_keep(struct rebatch *r, struct uva_batch *in)
+static int rebatch_keep(struct rebatch *r, struct uva_batch *in, int64_t bytes)
 {
     struct piece *piece;
 
@@ -116,6 +117,7 @@ static int rebatch_keep(struct rebatch *r, struct uva_batch *in)
         piece->since_ns = uva__clock_ns();
     if (in->data.array.length > r->largest)
         r->largest = in->data.array.length;
+    piece->bytes = bytes;
     uva_array_move(&in->data, &piece->array);
     piece->part.values = piece->values;
     piece->part.from = 0;
@@ -310,19 +312,22 @@ static int rebatch_join(struct rebatch *r, int64_t count,
     return rebatch_join_any(r, count, &out->array);
 }
 
-/* Gives the first `count` rows. A batch that is split later is a slice, so that
- * no children are impossible. */
+/* Gives the first `count` rows, and the size of a batch that is not changed. A
+ * batch that is split later is a slice, so that no children are impossible. */
 static int rebatch_cut(struct rebatch *r, int64_t count,
-                       struct ArrowDeviceArray *out, struct uva_error *error)
+                       struct ArrowDeviceArray *out, int64_t *bytes,
+                       struct uva_error *error)
 {
     struct piece *first = piece_first(r);
 
+    *bytes = -1;
     if (rebatch_joins(r, count))
         return rebatch_join(r, count, out, error);
     if (count < first->array.array.length ||
         (r->rows_max > 0 && count > r->rows_max))
         return uva__slice_array(r->allocator, r->schema, &first->array,
                                 first->part.from, count, out);
+    *bytes = first->bytes;
     uva_array_move(&first->array, out);
     return 0;
 }
@@ -339,16 +344,17 @@ static int64_t rebatch_splits(const struct rebatch *r)
 }
 
 /* Emits the first `count` rows as one batch. */
-static int rebatch_pass(struct rebatch *r, int64_t count, uva_emit_fn *emit,
-                        void *emitter, struct uva_error *error)
+static int rebatch_pass(struct rebatch *r, int64_t count, void *emitter,
+                        struct uva_error *error)
 {
     struct uva_batch out = {0};
-    int code = rebatch_cut(r, count, &out.data, error);
+    int64_t bytes;
+    int code = rebatch_cut(r, count, &out.data, &bytes, error);
 
     if (code != 0)
         return code;
     out.metadata = piece_first(r)->metadata.block;
-    code = emit(emitter, &out);
+    code = uva__transform_emit(emitter, &out, bytes);
     r->last_cut = count;
     rebatch_consume(r, count);
     return code;
@@ -356,8 +362,8 @@ static int rebatch_pass(struct rebatch *r, int64_t count, uva_emit_fn *emit,
 
 /* Emits batches for as long as there are enough rows, and room. Returns as a
  * function of struct uva_transform. */
-static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
-                        void *emitter, struct uva_error *error)
+static int rebatch_emit(struct rebatch *r, bool final, void *emitter,
+                        struct uva_error *error)
 {
     int64_t count;
     int code = 0;
@@ -372,7 +378,7 @@ static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
                                  "ends of a batch point to nothing");
         if (count == 0)
             return 0;
-        code = rebatch_pass(r, count, emit, emitter, error);
+        code = rebatch_pass(r, count, emitter, error);
     }
     return code == EAGAIN ? EINPROGRESS : code;
 }
@@ -420,14 +426,15 @@ static int rebatch_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     struct rebatch *r = ctx;
     int code = 0;
 
+    (void)emit;
     r->schema = in->schema;
     if (r->concat == NULL)
         code = uva__concat_new(r->allocator, in->schema, &r->concat);
     if (code == 0 && uva_array_is_live(&in->data))
-        code = rebatch_keep(r, in);
+        code = rebatch_keep(r, in, uva__transform_input_size(emitter));
     if (code != 0 || rebatch_waits(r))
         return code;
-    code = rebatch_emit(r, false, emit, emitter, error);
+    code = rebatch_emit(r, false, emitter, error);
     rebatch_guess(r);
     return code;
 }
@@ -435,7 +442,8 @@ static int rebatch_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 static int rebatch_finish(void *ctx, uva_emit_fn *emit, void *emitter,
                           struct uva_error *error)
 {
-    return rebatch_emit(ctx, true, emit, emitter, error);
+    (void)emit;
+    return rebatch_emit(ctx, true, emitter, error);
 }
 
 static void rebatch_free(void *ctx)

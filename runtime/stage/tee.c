@@ -323,6 +323,7 @@ static void branch_share(struct branch *b, struct uva__task *from,
     }
     slot->info.ordinal = from->info.ordinal;
     slot->info.bytes = from->info.bytes;
+    slot->measured = from->measured;
     branch_put(b, slot);
 }
 

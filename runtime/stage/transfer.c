@@ -93,7 +93,7 @@ static void transfer_begin(struct uva__ordered_waits *waits,
                            uva__pending_batch_array(wait), &error)) {
     case UVA__COPY_NONE:
         if (uva__pending_batch_array(wait)->device_type == ARROW_DEVICE_CPU)
-            uva__pending_batch_array(wait)->sync_event = NULL;
+            uva__pending_batch_complete(wait);
         break;
     case UVA__COPY_WAIT:
         transfer_wait(t, wait);

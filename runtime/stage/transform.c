@@ -166,6 +166,7 @@ static int result_push_locked(struct transform *t, struct uva__task *slot,
         return ECANCELED;
     slot->info.ordinal = t->locked.ordinal;
     slot->info.bytes = bytes;
+    slot->measured = true;
     t->locked.ordinal += batches;
     uva__kept_push(&t->locked.progress.results, slot);
     t->locked.progress.results.count += batches - 1;
@@ -221,7 +222,8 @@ static int result_give(struct transform *t, struct uva_batch *out,
     return code;
 }
 
-/* Batches of an unknown format cannot be checked. */
+/* Measures a result, unless its `*bytes` are known (not negative). Batches of
+ * an unknown format cannot be checked. */
 static int result_check(struct transform *t, const struct uva_batch *out,
                         int64_t *bytes)
 {
@@ -230,7 +232,8 @@ static int result_check(struct transform *t, const struct uva_batch *out,
     if (!uva_array_is_live(&out->data))
         return uva_error_set(&t->run.error, EPROTO, "%s: no array was emitted",
                              t->stage.source.name);
-    if (uva__measure(&t->output.measure, &out->data, bytes, &detail) == 0)
+    if (*bytes >= 0 ||
+        uva__measure(&t->output.measure, &out->data, bytes, &detail) == 0)
         return 0;
     return uva_error_set(&t->run.error, EPROTO,
                          "%s: a batch does not fit the schema: %s",
@@ -252,11 +255,19 @@ static int result_note(struct transform *t, struct uva_batch *out, int code)
     return code;
 }
 
-/* The uva_emit_fn of the functions. */
-static int transform_emit(void *emitter, struct uva_batch *out)
+int64_t uva__transform_input_size(const void *emitter)
+{
+    const struct transform *t = emitter;
+    const struct uva__task *input = t->run.input;
+
+    return input != NULL && input->measured && t->options.schema == NULL
+               ? input->info.bytes
+               : -1;
+}
+
+int uva__transform_emit(void *emitter, struct uva_batch *out, int64_t bytes)
 {
     struct transform *t = emitter;
-    int64_t bytes;
     int code = t->run.fault;
 
     if (code == 0)
@@ -264,6 +275,12 @@ static int transform_emit(void *emitter, struct uva_batch *out)
     if (code == 0)
         code = result_give(t, out, bytes);
     return result_note(t, out, code);
+}
+
+/* The uva_emit_fn of the functions, which may have changed the batch. */
+static int transform_emit(void *emitter, struct uva_batch *out)
+{
+    return uva__transform_emit(emitter, out, -1);
 }
 
 int uva__transform_fail(void *emitter, int code)
@@ -665,6 +682,7 @@ static struct uva__task *result_cut(struct transform *t,
         return NULL;
     }
     slot->info.ordinal = first->info.ordinal++;
+    first->measured = false;
     slot->info.bytes = first->info.bytes / slices;
     first->info.bytes -= slot->info.bytes;
     return slot;

@@ -55,6 +55,14 @@ int uva__transform_add(struct uva_stream *stream,
                        const struct uva__transform_kind *kind,
                        const struct uva_transform *options);
 
+/* The size of the input of this call of `batch`, if that was measured and the
+ * schema of the results is the same; otherwise -1. Thread: the caller's. */
+int64_t uva__transform_input_size(const void *emitter);
+
+/* As `emit`, for an input that its caller has passed on unchanged: `bytes` is
+ * its size, as above; -1: it is measured. Thread: the caller's. */
+int uva__transform_emit(void *emitter, struct uva_batch *out, int64_t bytes);
+
 /* Has the call of `batch` or `finish` that got `emitter` fail with `code`,
  * which is not 0, also if that means something else to a transform. Returns the
  * positive code, to be returned. Thread: the caller's. */

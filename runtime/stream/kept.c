@@ -48,6 +48,7 @@ struct uva__task *uva__kept_take_in(struct uva__inlet *inlet,
     slot->producer = producer;
     slot->info.ordinal = uva__task_ordinal(task);
     slot->info.bytes = uva__task_bytes(task);
+    slot->measured = uva__task_is_measured(task);
     if (content == UVA__KEPT_PROMISE) {
         slot->promise = *task;
         return slot;

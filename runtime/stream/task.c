@@ -465,6 +465,15 @@ int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
     return uva__window_size(uva__task_info(task)->bytes);
 }
 
+/* A map may change it. */
+bool uva__task_is_measured(const struct ArrowAsyncTask *task)
+{
+    const struct uva__task *slot = task_behind(task);
+
+    assert(slot != NULL && !(slot->measured && slot->is_lazy));
+    return slot->measured && slot->producer->maps == NULL;
+}
+
 /* ---- taking back -------------------------------------------------------- */
 
 /* Ends a discard: the data is gone. An orphaned task is watched, and may be

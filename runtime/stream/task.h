@@ -38,6 +38,10 @@ struct uva__task {
     struct uva__batch_info info;    /* its metadata may lie in `room` */
     bool is_lazy;                   /* `lazy` holds, not `array` */
     bool dropped;                   /* never offered, only discarded; loop */
+    bool measured; /* `array`, or what `promise` gives, fits the schema of its
+                      stream and has `info.bytes`, as uva__measure() says:
+                      whoever changes the array, its device or event clears
+                      this */
     union {
         struct ArrowDeviceArray array; /* owns */
         struct {
@@ -136,6 +140,7 @@ static inline void uva__task_clear(struct uva__task *task,
         uva__task_free_texts(task, allocator);
     task->info.metadata.block = NULL;
     task->is_lazy = false;
+    task->measured = false;
     task->info.bytes = 0;
 }
 
@@ -188,5 +193,10 @@ int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 /* The size of the data of our task, as far as known, as windows count it.
  * Thread: loop, while it is being offered. */
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task);
+
+/* Whether the data that our task gives fits the schema of its stream and has
+ * that size, so that a stage which passes it on unchanged does not look at it
+ * again. Thread: as above. */
+bool uva__task_is_measured(const struct ArrowAsyncTask *task);
 
 #endif
