@@ -32,7 +32,7 @@ list(FILTER sim_runtime EXCLUDE REGEX "/runtime/(adbc|io)/")
 # The library of databases. The fake driver of adbc_peer.c replaces the code that
 # loads libraries, and the table of known drivers.
 file(GLOB sim_adbc CONFIGURE_DEPENDS "${runtime_dir}/adbc/*.c")
-list(FILTER sim_adbc EXCLUDE REGEX "/(find|interrupt|known|library|manifest)\\.c$")
+list(FILTER sim_adbc EXCLUDE REGEX "/(environment|find|interrupt|known|library|manifest)\\.c$")
 
 # The encoder, without its codecs.
 file(GLOB sim_io CONFIGURE_DEPENDS "${runtime_dir}/io/encode*.c"
