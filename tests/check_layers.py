@@ -109,6 +109,7 @@ MAY = {
     "tools/sql.c": ["uvarrow/", "adbc/sql.h"],
     "tools/guess.c": ["uvarrow/", "adbc/uri.h"],
     "tools/glyph.c": ["base/utf8.h"],
+    "tools/script.c": ["uvarrow/", "adbc/known.h", "adbc/sql.h"],
     "tools/plain_types.c": ["uvarrow/", "arrow/cast.h", "base/memory.h"],
     "tools/from.c": ["uvarrow/", "client/client.h"],
     "tools/client/": ["uvarrow/", "<uv.h>", "<llhttp.h>", "<jansson.h>",

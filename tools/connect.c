@@ -3,6 +3,7 @@
  * stream keeps. */
 #include "connect.h"
 
+#include "script.h"
 #include "sql.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/sources.h"
@@ -29,32 +30,71 @@ static struct pairs pairs_of(const struct uva__options *options,
     return pairs;
 }
 
-struct uva_stream *uva__connect(struct uva_runtime *runtime,
-                                const struct uva__options *options)
+static int session_open(struct uva_adbc_pool *pool, struct uva_adbc_pool **out,
+                        struct uva_error *error)
+{
+    const struct uva_adbc_session options = {.autocommit = true};
+    const int code = uva_adbc_pool_session(pool, &options, out, error);
+
+    uva_adbc_pool_release(pool);
+    return code;
+}
+
+int uva__connect_open(struct uva_runtime *runtime,
+                      const struct uva__options *options, bool is_session,
+                      struct uva_adbc_pool **out, struct uva_error *error)
 {
     const struct pairs database = pairs_of(options, UVA__SETTING_DATABASE),
-                       connection = pairs_of(options, UVA__SETTING_CONNECTION),
-                       statement = pairs_of(options, UVA__SETTING_STATEMENT);
-    struct uva_adbc_query query = {.sql = options->sql,
+                       connection = pairs_of(options, UVA__SETTING_CONNECTION);
+    struct uva_adbc_pool *pool;
+    const int code = uva_adbc_pool_new(
+        runtime,
+        &(struct uva_adbc_pool_options){.driver = options->driver,
+                                        .entrypoint = options->entrypoint,
+                                        .options = database.all,
+                                        .connection_options = connection.all,
+                                        .connections = 1},
+        &pool, error);
+
+    if (code != 0)
+        return code;
+    if (is_session)
+        return session_open(pool, out, error);
+    *out = pool;
+    return 0;
+}
+
+struct uva_stream *uva__connect_ask(struct uva_adbc_pool *pool,
+                                    const struct uva__options *options,
+                                    const char *sql, bool for_changes)
+{
+    struct pairs statement = pairs_of(options, UVA__SETTING_STATEMENT);
+    const struct uva_pair *more = uva__script_explains_with(options);
+    struct uva_adbc_query query = {.sql = sql,
                                    .values = options->params,
                                    .options = statement.all,
                                    .batch_bytes = options->batch_bytes};
+    size_t count = 0;
+
+    while (statement.all[count].key != NULL)
+        count++;
+    if (more != NULL)
+        statement.all[count] = *more; /* there is room for the URI */
+    if (for_changes || uva__sql_is_update(sql))
+        query.result = UVA_ADBC_CHANGES;
+    return uva_stream_from_query(pool, &query);
+}
+
+struct uva_stream *uva__connect(struct uva_runtime *runtime,
+                                const struct uva__options *options)
+{
     struct uva_adbc_pool *pool;
     struct uva_stream *stream;
     struct uva_error error = {0};
 
-    if (uva_adbc_pool_new(runtime,
-                          &(struct uva_adbc_pool_options){
-                              .driver = options->driver,
-                              .entrypoint = options->entrypoint,
-                              .options = database.all,
-                              .connection_options = connection.all,
-                              .connections = 1},
-                          &pool, &error) != 0)
+    if (uva__connect_open(runtime, options, false, &pool, &error) != 0)
         return uva_stream_from_error(runtime, &error);
-    if (uva__sql_is_update(options->sql))
-        query.result = UVA_ADBC_CHANGES;
-    stream = uva_stream_from_query(pool, &query);
+    stream = uva__connect_ask(pool, options, options->sql, false);
     uva_adbc_pool_release(pool);
     return stream;
 }

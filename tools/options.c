@@ -40,6 +40,7 @@ enum name {
     NAME_NO_HEADER,
     NAME_AS_STORED,
     NAME_PLAIN_TYPES,
+    NAME_EXPLAIN,
     NAME_MERGE,
     NAME_CAST,
     NAME_QUIET,
@@ -65,6 +66,7 @@ static const char *const TEXTS[NAMES] = {
     [NAME_COMPRESSION] = "--compression",
     [NAME_LIMIT] = "--limit",
     [NAME_PLAIN_TYPES] = "--plain-types",
+    [NAME_EXPLAIN] = "--explain",
     [NAME_NULL] = "--null",
     [NAME_DELIMITER] = "--delimiter",
     [NAME_PARAM] = "--param",
@@ -351,7 +353,8 @@ static void flag_set(struct uva__options *options, enum name name)
     options->in_place |= name == NAME_IN_PLACE;
     options->encode.csv.rows_only |= name == NAME_NO_HEADER;
     options->encode.as_stored |= name == NAME_AS_STORED;
-    options->plain_types |= name == NAME_PLAIN_TYPES;
+    options->extras |= name == NAME_PLAIN_TYPES ? UVA__EXTRA_PLAIN_TYPES : 0;
+    options->extras |= name == NAME_EXPLAIN ? UVA__EXTRA_EXPLAIN : 0;
     options->together |= name == NAME_MERGE ? UVA__TOGETHER_MERGE : 0;
     options->together |= name == NAME_CAST ? UVA__TOGETHER_CAST : 0;
     options->quiet |= name == NAME_QUIET;
@@ -486,10 +489,10 @@ static int options_check_output(struct uva__options *options,
 static int options_check_arrow(const struct uva__options *options,
                                struct uva_error *error)
 {
-    const enum name name = options->plain_types ? NAME_PLAIN_TYPES
-                           : options->encode.compression != UVA_COMPRESSION_NONE
-                               ? NAME_COMPRESSION
-                               : NAMES;
+    const enum name name =
+        (options->extras & UVA__EXTRA_PLAIN_TYPES) != 0       ? NAME_PLAIN_TYPES
+        : options->encode.compression != UVA_COMPRESSION_NONE ? NAME_COMPRESSION
+                                                              : NAMES;
 
     if (name == NAMES || options->encode.format <= UVA_FORMAT_ARROW_FILE)
         return 0;
@@ -612,6 +615,16 @@ static int options_check_from(struct uva__options *options,
     return 0;
 }
 
+/* A plan is that of a database. */
+static int options_check_explain(const struct uva__options *options,
+                                 struct uva_error *error)
+{
+    if ((options->extras & UVA__EXTRA_EXPLAIN) == 0 || options->from == NULL)
+        return 0;
+    return uva_error_set(error, EINVAL,
+                         "--explain is for a database, not for --from");
+}
+
 /* Checks that options of a server are for one. */
 static int options_check_access(const struct uva__options *options,
                                 struct uva_error *error)
@@ -643,6 +656,8 @@ int uva__options_init(struct uva__options *options, char **args,
         code = options_check_arrow(options, error);
     if (code == 0)
         code = options_check_froms(options, error);
+    if (code == 0)
+        code = options_check_explain(options, error);
     if (code == 0)
         code = options_check_access(options, error);
     if (code != 0)

@@ -36,7 +36,14 @@ enum uva__together {
 enum uva__view {
     UVA__VIEW_ENCODED = 0, /* in the format of `encode` */
     UVA__VIEW_TABLE,       /* the first and the last ones, for a person */
-    UVA__VIEW_ARRAY        /* JSON lines as one array */
+    UVA__VIEW_ARRAY,       /* JSON lines as one array */
+    UVA__VIEW_PLAN         /* the lines of an explanation */
+};
+
+/* Wishes that are rare. */
+enum uva__extra {
+    UVA__EXTRA_PLAIN_TYPES = 1, /* of Arrow IPC: those that any reader knows */
+    UVA__EXTRA_EXPLAIN = 2      /* the plan of the query instead */
 };
 
 /* The runs of `stall`. */
@@ -82,7 +89,7 @@ struct uva__options {
     struct uva_encode encode; /* format, and how CSV is written */
     enum uva__view view;      /* without --format not a table */
     int64_t limit;            /* rows at most; -1: not set */
-    bool plain_types;         /* of Arrow IPC: those that any reader knows */
+    unsigned extras;          /* bits of enum uva__extra */
     bool has_format;          /* the command line names it */
     bool in_place;            /* the file itself is written to */
     const char *trace;        /* path of the trace; may be NULL */

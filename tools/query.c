@@ -29,8 +29,10 @@
 #include "options.h"
 #include "output.h"
 #include "plain_types.h"
+#include "plan.h"
 #include "progress.h"
 #include "report.h"
+#include "script.h"
 #include "sql.h"
 #include "table.h"
 #include "target.h"
@@ -91,6 +93,8 @@ static const char HELP[] =
     "(lines),\n"
     "                             json-array or table (that of FILE's ending;\n"
     "                             table in a terminal, otherwise csv)\n"
+    "  --explain                  the plan of the query, as the database has "
+    "it\n"
     "  --limit ROWS               no more rows: then the query is ended\n"
     "  --compression METHOD       Arrow: none, lz4 or zstd (none)\n"
     "  --plain-types              Arrow: without views, list views and run "
@@ -123,12 +127,16 @@ struct query {
     struct uva__options options;             /* owns */
     uv_loop_t loop;                          /* loop of all the members below */
     struct uva_runtime *runtime;             /* owns, until closed */
+    struct uva__script script;               /* owns: the statements */
+    size_t statement;                        /* the one that runs */
+    struct uva_adbc_pool *session;           /* owns, while some are to come */
     struct uva_stream *stream;               /* owns a reference, until done */
     struct uva__guard guard;                 /* ends it if all else fails */
     struct uva__target target;               /* the file that the rows end in */
     struct uva__output output;               /* where the rows go */
     struct uva__heartbeat heart;             /* measures how late the loop is */
     struct uva__json_array array;            /* if that is the format */
+    struct uva__plan plan;                   /* if that is asked for */
     struct uva__table table;                 /* the rows, to be shown as one */
     struct uva__progress line;               /* of progress */
     uv_timer_t progress;                     /* shows it */
@@ -153,7 +161,8 @@ static void query_read_affected(struct query *q,
 
     if (affected > 0 ||
         (affected == 0 && sql != NULL && uva__sql_is_update(sql)))
-        q->tally.affected = affected; /* some report 0 of any query */
+        q->tally.affected = /* some report 0 of any query */
+            affected + (q->tally.affected > 0 ? q->tally.affected : 0);
 }
 
 static int query_on_schema(void *ctx, const struct uva_stream_info *info)
@@ -168,6 +177,35 @@ static int query_on_schema(void *ctx, const struct uva_stream_info *info)
                : 0;
 }
 
+/* The terminal that shows the rows has no room for progress. */
+static void query_end_progress(struct query *q)
+{
+    (void)uv_timer_stop(&q->progress);
+    uva__progress_wipe(&q->line);
+}
+
+/* Whether rows are written as a stage of the stream encodes them. */
+static bool is_encoded(const struct uva__options *options)
+{
+    return options->view == UVA__VIEW_ENCODED ||
+           options->view == UVA__VIEW_ARRAY;
+}
+
+static int query_write_plan(struct query *q, struct uva_batch *batch)
+{
+    char *text;
+    size_t size;
+    int code = uva__plan_text(&q->plan, batch->schema, &batch->data, &text,
+                              &size, &q->error);
+
+    if (q->output.kind == UVA__OUTPUT_TERMINAL)
+        query_end_progress(q);
+    if (code == 0 && size > 0)
+        code = uva__output_write(&q->output, text, size);
+    free(text);
+    return code;
+}
+
 /* Rows for a table are counted here, and not where they are written. */
 static int query_on_rows(void *ctx, struct uva_batch *batch)
 {
@@ -178,15 +216,10 @@ static int query_on_rows(void *ctx, struct uva_batch *batch)
         q->tally.bytes += bytes;
     q->tally.rows += batch->data.array.length;
     q->tally.batches += batch->data.array.length > 0;
+    if (q->options.view == UVA__VIEW_PLAN)
+        return query_write_plan(q, batch);
     uva__table_add(&q->table, &batch->data);
     return 0;
-}
-
-/* The terminal that shows the rows has no room for progress. */
-static void query_end_progress(struct query *q)
-{
-    (void)uv_timer_stop(&q->progress);
-    uva__progress_wipe(&q->line);
 }
 
 static int query_write_table(struct query *q)
@@ -291,7 +324,7 @@ static void query_end_target(struct query *q)
 {
     const struct uva__output_written *written = &q->output.written;
 
-    if (q->options.view != UVA__VIEW_TABLE) {
+    if (is_encoded(&q->options)) {
         q->tally.bytes = written->bytes;
         q->tally.rows = written->rows;
         q->tally.batches = written->batches;
@@ -319,6 +352,8 @@ static void query_on_sink_closed(void *ctx)
     struct query *q = ctx;
 
     assert(q->stream == NULL);
+    if (q->session != NULL)
+        uva_adbc_pool_release(q->session);
     query_end_target(q);
     q->tally.end_ns = uv_hrtime();
     query_unwatch(q);
@@ -407,27 +442,92 @@ static void query_add_stages(struct query *q)
 
     if (options->limit >= 0)
         (void)uva_stream_limit_rows(q->stream, options->limit);
-    if (options->plain_types)
+    if ((options->extras & UVA__EXTRA_PLAIN_TYPES) != 0)
         (void)uva__plain_types(q->stream);
-    if (options->view != UVA__VIEW_TABLE)
+    if (is_encoded(options))
         (void)uva_stream_encode(q->stream, &options->encode);
 }
 
-static int query_start_stream(struct query *q)
+/* Starts the stream whose rows are written. */
+static int query_start_rows(struct query *q)
 {
-    q->stream = q->options.from != NULL
-                    ? uva__from_stream(q->runtime, &q->options, &q->error)
-                    : uva__connect(q->runtime, &q->options);
     query_add_stages(q);
     return uva_stream_for_each(
         q->stream,
         &(struct uva_consumer){.on_schema = query_on_schema,
-                               .on_batch = q->options.view == UVA__VIEW_TABLE
-                                               ? query_on_rows
-                                               : query_on_batch,
+                               .on_batch = is_encoded(&q->options)
+                                               ? query_on_batch
+                                               : query_on_rows,
                                .on_done = query_on_done,
                                .ctx = q},
         &q->error);
+}
+
+static int query_start_statement(struct query *q);
+
+static int query_on_statement_schema(void *ctx,
+                                     const struct uva_stream_info *info)
+{
+    query_read_affected(ctx, info);
+    return 0;
+}
+
+static int query_on_statement_rows(void *ctx, struct uva_batch *batch)
+{
+    (void)ctx;
+    (void)batch;
+    return 0;
+}
+
+/* A statement before the last one has ended. */
+static void query_on_statement(void *ctx, const struct uva_outcome *outcome)
+{
+    struct query *q = ctx;
+
+    if (outcome->end != UVA_END_COMPLETE) {
+        query_on_done(q, outcome);
+        return;
+    }
+    uva_stream_release(q->stream);
+    q->statement++;
+    if (query_start_statement(q) == 0)
+        return;
+    uva_stream_release(q->stream);
+    q->stream = NULL;
+    uva__output_close(&q->output);
+}
+
+static int query_start_statement(struct query *q)
+{
+    const bool is_last = q->statement + 1 >= q->script.count;
+    const char *sql = q->options.sql; /* of one, its errors count its lines */
+
+    if (q->script.count > 1 || (q->options.extras & UVA__EXTRA_EXPLAIN) != 0)
+        sql = q->script.texts[q->statement];
+    q->stream = uva__connect_ask(q->session, &q->options, sql, !is_last);
+    if (!is_last)
+        return uva_stream_for_each(
+            q->stream,
+            &(struct uva_consumer){.on_schema = query_on_statement_schema,
+                                   .on_batch = query_on_statement_rows,
+                                   .on_done = query_on_statement,
+                                   .ctx = q},
+            &q->error);
+    uva_adbc_pool_release(q->session); /* the stream keeps it */
+    q->session = NULL;
+    return query_start_rows(q);
+}
+
+static int query_start_stream(struct query *q)
+{
+    if (q->options.from != NULL) {
+        q->stream = uva__from_stream(q->runtime, &q->options, &q->error);
+        return query_start_rows(q);
+    }
+    if (uva__connect_open(q->runtime, &q->options, q->script.count > 1,
+                          &q->session, &q->error) != 0)
+        return q->error.code;
+    return query_start_statement(q);
 }
 
 /* The library reads the path of the trace from the environment. */
@@ -501,7 +601,8 @@ static void query_start(struct query *q)
     query_watch(q);
     q->tally.begin_ns = uv_hrtime();
     if (query_start_stream(q) != 0) {
-        uva_stream_release(q->stream);
+        if (q->stream != NULL)
+            uva_stream_release(q->stream);
         q->stream = NULL;
         uva__output_close(&q->output);
     }
@@ -527,15 +628,28 @@ static void query_name_limit(struct query *q)
         memcpy(at, "(--max-bytes)", sizeof(name) + 2);
 }
 
+/* Of several statements, says which one has failed. */
+static void query_name_statement(struct query *q)
+{
+    const struct uva_error error = q->error;
+
+    if (error.code != 0 && q->script.count > 1)
+        (void)uva_error_set(&q->error, error.code,
+                            "statement %zu of %zu: %.960s", q->statement + 1,
+                            q->script.count, error.message);
+}
+
 static int query_finish(struct query *q)
 {
     int exit_code = UVA__EXIT_OK;
 
     uva__progress_wipe(&q->line);
     query_name_limit(q);
+    query_name_statement(q);
     if (q->error.code != 0 && q->signal == 0)
         exit_code = uva__report_error(
-            &q->error, q->has_begun ? UVA__EXIT_FAILED : UVA__EXIT_USAGE);
+            &q->error, q->has_begun || q->statement > 0 ? UVA__EXIT_FAILED
+                                                        : UVA__EXIT_USAGE);
     if (q->signal != 0)
         exit_code = UVA__EXIT_SIGNAL + q->signal;
     if (!q->options.quiet && exit_code != UVA__EXIT_USAGE) {
@@ -580,9 +694,11 @@ static void query_choose_view(struct uva__options *options)
 {
     const struct uva_csv *csv = &options->encode.csv;
 
-    if (!options->has_format && options->output == NULL &&
-        csv->delimiter == '\0' && csv->null_text == NULL && !csv->rows_only &&
-        uva__terminal_is(STDOUT_FILENO))
+    if (!options->has_format && (options->extras & UVA__EXTRA_EXPLAIN) != 0)
+        options->view = UVA__VIEW_PLAN;
+    else if (!options->has_format && options->output == NULL &&
+             csv->delimiter == '\0' && csv->null_text == NULL &&
+             !csv->rows_only && uva__terminal_is(STDOUT_FILENO))
         options->view = UVA__VIEW_TABLE;
 }
 
@@ -595,11 +711,15 @@ int uva__query_main(char **args)
         exit_code = uva__report_error(&q.error, UVA__EXIT_USAGE);
     else if (q.options.help)
         fputs(HELP, stdout);
+    else if (q.options.from == NULL &&
+             uva__script_init(&q.script, &q.options, &q.error) != 0)
+        exit_code = uva__report_error(&q.error, UVA__EXIT_USAGE);
     else {
         query_choose_view(&q.options);
         q.line.source = query_source(&q.options);
         exit_code = query_run(&q);
     }
+    uva__script_fini(&q.script);
     uva__options_fini(&q.options);
     return exit_code;
 }

@@ -60,20 +60,20 @@ class Progress(unittest.TestCase):
     @unittest.skipIf(pa is None, "pyarrow is not installed")
     def test_a_file_knows_its_rows(self):
         found = self.find(self.of_file(pa.ipc.new_file),
-                          r"([\d,]+) of 2,000,000 rows  [1-9]\d* batch(es)?  \d")
+                          r"\d+\.\d s  ([\d,]+) of 2,000,000 rows  \d")
         self.assertLess(int(found[1].replace(",", "")), ROWS)
 
     @unittest.skipIf(pa is None, "pyarrow is not installed")
     def test_a_stream_in_a_file_knows_its_bytes(self):
         found = self.find(self.of_file(pa.ipc.new_stream),
-                          r"[1-9][\d,]+ rows \((\d+) % read\)  \d+ batch(es)?  \d")
+                          r"\d+\.\d s  [1-9][\d,]+ rows \((\d+) % read\)  \d")
         self.assertLess(int(found[1]), 100)
         self.assertGreater(int(found[1]), 0)
 
     def test_a_query_of_sqlite_does_not_know(self):
         self.find(self.lines("--driver", os.environ["UVA_TEST_DRIVER"],
                              "--uri", ":memory:", ENDLESS_ROWS),
-                  r"[1-9][\d,]+ rows  \d+ batch(es)?  \d")
+                  r"\d+\.\d s  [1-9][\d,]+ rows  \d")
 
 
 if __name__ == "__main__":

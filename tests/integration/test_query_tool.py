@@ -339,15 +339,15 @@ class WhatIsWritten(Query):
         result = self.run_query("SELECT * FROM t", database=path)
         self.assertEqual(result.stdout, b"i,s\n1,d\n2,d\n5,d\n")
 
-    def test_several_statements_are_refused_before_the_first(self):
+    def test_several_statements_are_executed(self):
         path = os.path.join(self.folder, f"several.{os.getpid()}.db")
         self.addCleanup(os.remove, path)
         self.run_query("CREATE TABLE t (i INTEGER)", database=path)
         self.assert_one_line(
             self.run_query("INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)",
-                           database=path), 2, "several statements")
+                           database=path), 0, "complete: 2 rows changed")
         result = self.run_query("SELECT count(*) AS n FROM t", database=path)
-        self.assertEqual(result.stdout, b"n\n0\n")
+        self.assertEqual(result.stdout, b"n\n2\n")
 
     def test_one_row_is_not_rows(self):
         result = self.run_query("SELECT 1 AS one")

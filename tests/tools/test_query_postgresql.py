@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`uvarrow query` with PostgreSQL: the first query, Ctrl-C, a plan, several
+statements. Environment variables as for test_serve_postgresql.py.
+"""
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+from command import Terminal, query  # noqa: E402
+from postgresql import Cluster  # noqa: E402
+
+RUNNING = ("SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE "
+           "'%pg_sleep(3600)%' AND state = 'active' AND pid <> pg_backend_pid()")
+
+
+class Postgresql(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster("fsync=off")
+        cls.addClassCleanup(cls.cluster.close)
+        cls.uri = cls.cluster.uri("postgres")
+
+    def test_the_scheme_tells_the_driver(self):
+        for uri in (self.uri, self.uri.replace("postgresql:", "postgres:")):
+            done = query(uri, "SELECT 7 AS n")
+            self.assertEqual((done.returncode, done.stdout), (0, "n\n7\n"),
+                             done.stderr)
+
+    def test_ctrl_c_ends_the_query_in_the_database(self):
+        terminal = Terminal(self.uri, "SELECT pg_sleep(3600)")
+        while query(self.uri, RUNNING, "--quiet").stdout != "n\n1\n":
+            pass
+        terminal.press(b"\x03")
+        self.assertEqual(terminal.end(), 130)
+        self.assertIn("interrupted: 0 rows", terminal.seen)
+        while query(self.uri, RUNNING, "--quiet").stdout != "n\n0\n":
+            pass
+
+    def test_a_plan_has_its_lines(self):
+        done = query(self.uri, "--explain", "SELECT * FROM pg_class, pg_type",
+                     "--quiet")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("Nested Loop", done.stdout.split("\n")[0])
+        self.assertGreater(done.stdout.count("\n"), 2)
+
+    def test_several_statements(self):
+        done = query(self.uri, "CREATE TEMP TABLE t (x text); INSERT INTO t "
+                     "VALUES ($a$;$a$); SELECT x FROM t")
+        self.assertEqual((done.returncode, done.stdout), (0, "x\n;\n"),
+                         done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
