@@ -13,9 +13,10 @@ import warnings
 import pytest
 
 import uvarrow
-from databases import database, pgbouncer, postgresql # as fixtures of all tests
+from databases import (database, flightsql, link, pgbouncer, # fixtures of
+                       postgresql) # all tests
 
-__all__ = ["database", "pgbouncer", "postgresql"]
+__all__ = ["database", "flightsql", "link", "pgbouncer", "postgresql"]
 LOOPS = ("asyncio", "uvloop", "trio")
 
 

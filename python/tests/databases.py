@@ -6,6 +6,7 @@ import getpass
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -15,6 +16,8 @@ import uvarrow.adbc
 KINDS = ("sqlite", "duckdb", "postgresql")
 _BIN = "/usr/lib/postgresql/15/bin/"
 _PGBOUNCER = "/usr/sbin/pgbouncer"
+_FLIGHT_SQL = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                           "../../tests/support/flight_server.py")
 _INI = """
 [databases]
 transaction = host={server} dbname=postgres user=postgres pool_mode=transaction
@@ -78,6 +81,22 @@ def pgbouncer(postgresql):
         yield lambda mode: f"postgresql://postgres@/{mode}?host={folder}&port=6432"
 
 
+@pytest.fixture(scope="session")
+def flightsql(tmp_path_factory):
+    """The URI of a server of Flight SQL, which reads the little that queries of
+    the tests take; it ends with its standard input."""
+    pytest.importorskip("adbc_driver_flightsql")
+    pytest.importorskip("pyarrow.flight")
+    folder = tmp_path_factory.mktemp("flight")
+    os.mkfifo(folder / "port.new")
+    with subprocess.Popen([sys.executable, _FLIGHT_SQL, str(folder)],
+                          stdin=subprocess.PIPE) as process:
+        with open(folder / "port.new", encoding="ascii") as file:
+            port = file.read()
+        yield f"grpc://127.0.0.1:{port}"
+        process.stdin.close()
+
+
 @contextlib.contextmanager
 def pooler(settings):
     """Runs pgbouncer with settings(folder); gives its folder."""
@@ -107,6 +126,26 @@ def pool_of(kind, request, tmp_path, **how):
     uri = (request.getfixturevalue("postgresql") if kind == "postgresql" else
            str(tmp_path / "rows.db"))
     return uvarrow.adbc.Pool(kind, uri=uri, **how)
+
+
+@pytest.fixture(params=KINDS)
+def link(request, tmp_path):
+    """(kind, connect), of each kind: connect(**how) connects to one database. A
+    file of DuckDB is open once, so there it is that of a pool."""
+    kind = request.param
+    pytest.importorskip(f"adbc_driver_{kind}")
+    if kind == "duckdb":
+        with pool_of(kind, request, tmp_path) as pool:
+            yield kind, pool.connection
+        return
+    uri = (request.getfixturevalue("postgresql") if kind == "postgresql" else
+           f"sqlite:{tmp_path / 'rows.db'}")
+
+    def connect(**how):
+        return uvarrow.adbc.connect(
+            uri, lock=20.0 if kind == "sqlite" else None, **how)
+
+    yield kind, connect
 
 
 @pytest.fixture(params=KINDS)

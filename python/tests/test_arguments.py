@@ -114,6 +114,16 @@ def pool():
     return uvarrow.adbc.Pool("sqlite", uri=":memory:")
 
 
+async def on_connection(use):
+    async with pool().connection(autocommit=True) as connection:
+        made = use(connection)
+        return await made if asyncio.iscoroutine(made) else made
+
+
+def on_cursor(use):
+    return on_connection(lambda connection: use(connection.cursor()))
+
+
 async def items():
     yield ONE
 
@@ -423,6 +433,81 @@ for _name, _fits in {"catalog": NONE | TEXTS, "schema": NONE | TEXTS,
         lambda v, _name=_name: pool().tables(**{_name: v}), fits=_fits)
 ROWS["adbc._Catalog.objects.column"] = Row(lambda v: pool().objects(column=v),
                                            fits=NONE | TEXTS)
+# Connections and cursors
+ROWS.update({f"adbc.{name}.exc_info": Row(lambda v: None, fits=set(BAD))
+             for name in ("Pool.__aexit__", "Connecting.__aexit__", # Python's own
+                          "Connection.__aexit__", "Cursor.__aexit__",
+                          "Transaction.__aexit__")})
+ROWS.update({
+    "adbc.Pool.connection.autocommit": Row(
+        lambda v: pool().connection(autocommit=v)),
+    "adbc.Pool.connection.options": Row(
+        lambda v: pool().connection(options=v), fits=NONE | {"dict"}),
+    "adbc.Pool.connection.timeout": Row(
+        lambda v: pool().connection(timeout=v), fits=NONE | SECONDS),
+    "adbc.connect.uri": Row(uvarrow.adbc.connect, fits=NONE | TEXTS),
+    "adbc.connect.autocommit": Row(
+        lambda v: uvarrow.adbc.connect("sqlite:x", autocommit=v)),
+    "adbc.Connection.execute.operation": Row(
+        lambda v: on_connection(lambda c: c.execute(v)), fits=TEXTS),
+    "adbc.Connection.execute.parameters": Row(
+        lambda v: on_connection(lambda c: c.execute("SELECT ?", v)),
+        fits=NONE | {"list", "dict", "asynchronous generator"}),
+    "adbc.Cursor.execute.operation": Row(
+        lambda v: on_cursor(lambda c: c.execute(v)), fits=TEXTS),
+    "adbc.Cursor.execute.parameters": Row(
+        lambda v: on_cursor(lambda c: c.execute("SELECT ?", v)),
+        fits=NONE | {"list", "dict", "asynchronous generator"}),
+    "adbc.Cursor.executemany.operation": Row(
+        lambda v: on_cursor(lambda c: c.executemany(v, [[1]])), fits=TEXTS),
+    "adbc.Cursor.executemany.seq_of_parameters": Row(
+        lambda v: on_cursor(lambda c: c.executemany("SELECT ?", v)),
+        fits={"asynchronous generator"}, gives={"list", "dict"}),
+    "adbc.Cursor.adbc_ingest.table_name": Row(
+        lambda v: on_cursor(lambda c: c.adbc_ingest(v, ONE)), fits=TEXTS),
+    "adbc.Cursor.adbc_ingest.data": Row(
+        lambda v: on_cursor(lambda c: c.adbc_ingest("t", v)),
+        fits={"asynchronous generator"}, gives={"dict"}),
+    "adbc.Cursor.adbc_ingest.mode": Row(
+        lambda v: on_cursor(lambda c: c.adbc_ingest("t", ONE, v))),
+    "adbc.Cursor.adbc_ingest.temporary": Row(
+        lambda v: on_cursor(lambda c: c.adbc_ingest("t", ONE, temporary=v))),
+    "adbc.Cursor.fetchmany.size": Row(
+        lambda v: on_cursor(lambda c: c.fetchmany(v)), fits=NONE | COUNT),
+    # not used
+    "adbc.Cursor.callproc.procname": Row(lambda v: None, fits=set(BAD)),
+    "adbc.Cursor.callproc.parameters": Row(lambda v: None, fits=set(BAD)),
+    "adbc.Cursor.setinputsizes.sizes": Row(lambda v: None, fits=set(BAD)),
+    "adbc.Cursor.setoutputsize.size": Row(lambda v: None, fits=set(BAD)),
+    "adbc.Cursor.setoutputsize.column": Row(lambda v: None, fits=set(BAD)),
+})
+for _name, _fits in {"driver": NONE | TEXTS, "entrypoint": NONE | TEXTS,
+                     "options": NONE | {"dict"},
+                     "connection_options": NONE | {"dict"},
+                     "connect": SECONDS, "lock": NONE | SECONDS,
+                     "timeout": NONE | SECONDS,
+                     "batch_bytes": NONE | COUNT}.items():
+    ROWS[f"adbc.connect.{_name}"] = Row(
+        lambda v, _name=_name: uvarrow.adbc.connect("sqlite:x", **{_name: v}),
+        fits=_fits)
+for _name, _fits in {"options": NONE | {"dict"},
+                     "timeout": NONE | SECONDS}.items():
+    ROWS[f"adbc.Connection.cursor.{_name}"] = Row(
+        lambda v, _name=_name: on_connection(lambda c: c.cursor(**{_name: v})),
+        fits=_fits)
+for _name in "catalog_name", "db_schema_name":
+    ROWS[f"adbc.Cursor.adbc_ingest.{_name}"] = Row(
+        lambda v, _name=_name: on_cursor(
+            lambda c: c.adbc_ingest("t", ONE, **{_name: v})), fits=NONE | TEXTS)
+for _name, _args in {"Connection.execute": ("SELECT 1",),
+                     "Cursor.execute": ("SELECT 1",),
+                     "Cursor.executemany": ("SELECT ?", [[1]]),
+                     "Cursor.adbc_ingest": ("t", ONE)}.items():
+    ROWS[f"adbc.{_name}.timeout"] = Row(
+        lambda v, _name=_name, _args=_args: (
+            on_cursor if _name[1] == "u" else on_connection)(
+            lambda c: getattr(c, _name.split(".")[1])(*_args, timeout=v)),
+        fits=NONE | SECONDS)
 # The methods that a session shares with a pool
 ROWS.update({name.replace(".Pool.", ".Session."): row
              for name, row in ROWS.items() if name.startswith((

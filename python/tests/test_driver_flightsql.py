@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statements of docs/adbc.md on the driver of Flight SQL are true, with a
 server that reads the little that these queries take."""
-import os
-import subprocess
-import sys
-
 import pytest
 
 import driver_page as page
@@ -13,26 +9,11 @@ import uvarrow.adbc
 KIND = "flightsql"
 pytest.importorskip("adbc_driver_flightsql")
 pytest.importorskip("pyarrow.flight")
-SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                      "../../tests/support/flight_server.py")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """Its URI; it ends with its standard input."""
-    folder = tmp_path_factory.mktemp("flight")
-    os.mkfifo(folder / "port.new")
-    with subprocess.Popen([sys.executable, SERVER, str(folder)],
-                          stdin=subprocess.PIPE) as process:
-        with open(folder / "port.new", encoding="ascii") as file:
-            port = file.read()
-        yield f"grpc://127.0.0.1:{port}"
-        process.stdin.close()
 
 
 @pytest.fixture
-def pool(server):
-    with uvarrow.adbc.Pool(KIND, uri=server, connections=2) as pool:
+def pool(flightsql):
+    with uvarrow.adbc.Pool(KIND, uri=flightsql, connections=2) as pool:
         yield pool
 
 

@@ -23,7 +23,7 @@ def test_a_pool_imports_no_package_of_its_driver(name):
         print([one for one in set(sys.modules) - before
                if "{name}" in one or "adbc_driver" in one])
     """)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    assert done.stdout == "[]\n", done.stderr
 
 
 @pytest.mark.parametrize("name", ["sqlite", "duckdb", "postgresql", "flightsql"])

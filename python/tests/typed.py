@@ -3,7 +3,7 @@
 test_types.py, and never run."""
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
-from typing import assert_type
+from typing import Any, assert_type
 
 import pyarrow as pa
 
@@ -102,3 +102,40 @@ async def query(batch: pa.RecordBatch) -> int:
         await pool.ingest("t", pool.query("SELECT 1")).read_all()
         await pool.execute("SELECT ?", iter([batch]))
         return await pool.execute("SELECT 1")
+
+
+async def transact(batch: pa.RecordBatch) -> None:
+    async with uvarrow.adbc.Pool("sqlite", uri=":memory:") as pool:
+        async with pool.session() as session, session.transaction():
+            await session.execute("SELECT 1")
+        async with pool.connection(autocommit=True, timeout=1.5) as other:
+            assert_type(other, uvarrow.adbc.Connection)
+    waiting = uvarrow.adbc.connect("sqlite:x.db", lock=1.0, timeout=5)
+    connection = await waiting
+    assert_type(connection, uvarrow.adbc.Connection)
+    async with uvarrow.adbc.connect(driver="sqlite") as connection:
+        async with connection.transaction(), connection.cursor() as cursor:
+            assert_type(cursor, uvarrow.adbc.Cursor)
+            assert_type(await cursor.execute("SELECT ?", [1], timeout=1),
+                        uvarrow.adbc.Cursor)
+            await cursor.execute("SELECT :a", {"a": 1})
+            await cursor.executemany("SELECT ?", ((i,) for i in range(3)))
+            await cursor.executemany("SELECT :a", [{"a": 1}])
+            await cursor.executemany("SELECT ?", batch)
+            assert_type(await cursor.fetchone(), tuple[Any, ...] | None)
+            assert_type(await cursor.fetchmany(3), list[tuple[Any, ...]])
+            async for row in cursor:
+                assert_type(row, tuple[Any, ...])
+            async for one in cursor.fetch_record_batch():
+                print(one.num_rows)
+            print(await cursor.fetch_arrow_table(), cursor.description)
+            assert_type(await cursor.adbc_ingest("t", [{"a": 1}]), int)
+            cursor.arraysize = 5
+            assert_type(cursor.rowcount, int)
+        try:
+            await connection.commit()
+        except uvarrow.adbc.IntegrityError as error:
+            assert_type(error.metadata, dict[str, str])
+        except connection.OperationalError:
+            connection.adbc_cancel()
+        await connection.rollback()

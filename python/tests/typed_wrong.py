@@ -103,6 +103,12 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.adbc.Pool("sqlite").ingest("t", [1]) # wrong
     uvarrow.adbc.Pool("sqlite").ingest("t", {"a": [1]}) # wrong
 
+    uvarrow.adbc.connect(5) # wrong
+    uvarrow.adbc.connect("sqlite:x").cursor() # wrong
+    with uvarrow.adbc.connect("sqlite:x"): # wrong
+        pass
+    uvarrow.adbc.Pool("sqlite").connection(autocommit="yes") # wrong
+
     rows.map(later_batch).map(partial(later_batch)).map(later_batch, concurrency=4)
     rows.map(lambda batch: later_batch(batch), concurrency=4, ordered=False)
     rows.filter(later).filter(lambda batch: later(batch), concurrency=2)
@@ -117,3 +123,19 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     rows.filter(lambda batch: np.ones(3, bool)).filter(lambda batch: pa.array([True]))
     uvarrow.to_reader(later_items(), batch)
     uvarrow.adbc.Pool("sqlite", options={"a": 1, "b": Path("x"), "c": True})
+
+
+async def wrong_cursor(cursor: uvarrow.adbc.Cursor) -> None:
+    await cursor.execute(b"SELECT 1") # wrong
+    await cursor.execute("SELECT ?", 1) # wrong
+    await cursor.execute("SELECT 1", timeout="x") # wrong
+    await cursor.executemany("SELECT ?", [1]) # wrong
+    await cursor.executemany("SELECT ?", 5) # wrong
+    await cursor.adbc_ingest("t", [{"a": 1}], "upsert") # wrong
+    for row in cursor: # wrong
+        pass
+    async with cursor.connection.transaction() as transaction:
+        transaction.commit() # wrong
+
+    await cursor.execute("SELECT ?", ["x"])
+    await cursor.executemany("SELECT ?", ([i] for i in range(3)))

@@ -23,16 +23,25 @@ class Error(OSError):
 
     @classmethod
     def _of(cls, code, text, pairs):
-        kind = _TimedOut if code == errno.ETIMEDOUT else cls
         metadata = metadata_dict(pairs)
         for name, own in _NAMES.items():
             text = text.replace(name, own)
-        error = kind(code, _whole(text, metadata))
+        text = _whole(text, metadata)
+        if "adbc.status" in metadata: # a driver's report
+            from . import _dberror
+            cls = _dberror.class_of(code, text, metadata)
+        return cls._made(code, text, metadata)
+
+    @classmethod
+    def _made(cls, code, text, metadata):
+        kind = cls._timed_out if code == errno.ETIMEDOUT else cls
+        error = kind(code, text)
         error.metadata = metadata
         return error
 
     def __reduce__(self):
-        return _remade, (self.errno, self.strerror, self.metadata)
+        kind = type(self).__mro__[isinstance(self, TimeoutError)]
+        return kind._made, (self.errno, self.strerror, self.metadata)
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -51,15 +60,9 @@ def _whole(text, metadata):
     return before + message if found else text
 
 
+Error._timed_out = _TimedOut
 _TimedOut.__name__ = _TimedOut.__qualname__ = "Error"
 Error.__module__ = _TimedOut.__module__ = "uvarrow"
-
-
-def _remade(code, text, metadata):
-    """An error that was copied or pickled."""
-    error = Error._of(code, text, ())
-    error.metadata = metadata
-    return error
 
 
 def metadata_dict(pairs):

@@ -73,6 +73,10 @@ class AsyncioHost(_core.Host):
         """Lets the loop run once."""
         await asyncio.sleep(0)
 
+    async def call(self, function):
+        """The result of a function that may block, on another thread."""
+        return await self._loop().run_in_executor(None, function)
+
     def guard(self, writer):
         """Something that reads an iterable until `writer` is closed."""
         return _AsyncioGuard(self._loop(), writer)
@@ -197,6 +201,10 @@ class TrioHost(_core.Host):
 
     def runs(self):
         return True # it has no host before or after that
+
+    async def call(self, function):
+        return await self._trio.to_thread.run_sync(function,
+                                                   abandon_on_cancel=True)
 
     def guard(self, writer):
         return _TrioGuard(self._trio, writer)

@@ -15,11 +15,26 @@ from collections.abc import AsyncIterable, Generator, Iterator, Mapping, Sequenc
 
 from . import _catalog, _check, _core, _driver, _host
 from ._catalog import Table
+from ._connection import Connecting, Connection
+from ._cursor import Cursor, Named
+from ._dberror import (DatabaseError, DataError, IntegrityError, InterfaceError,
+                       InternalError, NotSupportedError, OperationalError,
+                       ProgrammingError, Warning)
 from ._error import Error
+from ._transaction import Transaction
 from ._stream import _BYTES, _WINDOW, Stream, _feed, _half
 from ._stream import stream as _stream
 
-__all__ = ["Pool", "Session", "Table"]
+__all__ = ["Connecting", "Connection", "Cursor", "DataError", "DatabaseError",
+           "Error", "IntegrityError", "InterfaceError", "InternalError",
+           "NotSupportedError", "OperationalError", "Pool", "ProgrammingError",
+           "Session", "Table", "Transaction", "Warning", "apilevel", "connect",
+           "paramstyle", "threadsafety"]
+
+# of PEP 249, but that methods are awaited
+apilevel = "2.0"
+threadsafety = 1
+paramstyle = "qmark"
 
 _STATS = "used", "idle", "stuck", "waiting", "connections", "queries"
 
@@ -159,6 +174,15 @@ class Pool:
         return Session(self, _check.flag(autocommit, "autocommit"),
                        _pairs(_check.options(options, "options")))
 
+    def connection(self, *, autocommit=False, options=None, timeout=None):
+        """Returns a Connection with the names of PEP 249, `async with
+        pool.connection() as connection`: one of the pool's, to which it goes
+        back. `autocommit` and `options` are as for `session()`; `timeout` is the
+        limit of each statement, as for `Cursor.execute()`."""
+        return Connection(self, False, _check.flag(autocommit, "autocommit"),
+                          _check.options(options, "options"),
+                          _check.optional(_check.seconds, timeout, "timeout"))
+
     def close(self):
         """Closes idle connections now, and others when their queries end."""
         self._closed = True
@@ -233,12 +257,25 @@ class Session:
         self._how = autocommit, options
         self._host = self._pool = None
         self._begun = not autocommit
+        self._has_run = False # a query, since the last commit
+        self._blocks = 0 # transaction() that are open
         self._over = False
 
     query = Pool.query
     ingest = Pool.ingest
     execute = Pool.execute
-    _stream = Pool._stream
+
+    def _stream(self, *how):
+        stream = Pool._stream(self, *how)
+        self._has_run = True
+        return stream
+
+    def transaction(self):
+        """Returns a Transaction, `async with session.transaction()`: what is
+        executed inside is committed at its end, and rolled back when it is left
+        by an exception. In a transaction that has begun, a savepoint."""
+        self._opened()
+        return Transaction(self)
 
     async def begin(self):
         """Begins a transaction, in a session with autocommit."""
@@ -256,18 +293,28 @@ class Session:
         """Commits; the next query begins another transaction, or with autocommit
         `begin()` does. If it fails the transaction is rolled back, unless it
         got no permit (TimeoutError)."""
+        self._refuse_blocks()
         await self._end("COMMIT")
 
     async def rollback(self):
         """Rolls back, as `commit()` commits."""
+        self._refuse_blocks()
         await self._end("ROLLBACK")
 
+    def _refuse_blocks(self):
+        if self._blocks:
+            raise RuntimeError("uvarrow: the session is inside `async with "
+                               "session.transaction()`, which ends it")
+
     async def __aenter__(self):
+        self._enter()
+        return self
+
+    def _enter(self):
         if self._pool is not None or self._over:
             raise RuntimeError("uvarrow: a session is entered once")
         self._host, pool = self._of._opened()
         self._pool = pool.session(*self._how)
-        return self
 
     async def __aexit__(self, *exc_info):
         kind = exc_info[0]
@@ -297,10 +344,41 @@ class Session:
         try:
             await _finish(self._transact(sql))
         except Error as error:
-            if self._autocommit and not isinstance(error, TimeoutError):
-                await self._give_up() # it has had its permit
+            if not isinstance(error, TimeoutError): # it has had its permit
+                self._has_run = False
+                if self._autocommit:
+                    await self._give_up()
             raise
+        self._has_run = False
         self._begun = not self._autocommit
+
+    # ---- for Transaction ----
+
+    def _is_inside(self):
+        return self._blocks > 0 or self._begun and (self._autocommit
+                                                    or self._has_run)
+
+    async def _open_block(self):
+        if self._autocommit:
+            await self.begin()
+
+    async def _tell(self, sql):
+        await self.execute(sql)
+
+    def _do_later(self, texts):
+        """Starts to execute these, before any later query, and waits for
+        nothing."""
+        if self._over:
+            return # that rolls back, too
+        streams = [self._transact(text) if text == "ROLLBACK" else
+                   self.query(text, update=True) for text in texts]
+        if texts == ["ROLLBACK"]:
+            self._has_run = False
+            self._begun = not self._autocommit
+        for stream in streams:
+            with contextlib.suppress(Error):
+                stream._peek()
+        self._host.spawn(lambda: _finish_all(streams))
 
     async def _give_up(self):
         """Rolls back after a failure: some databases keep the transaction."""
@@ -334,10 +412,36 @@ class Session:
 _catalog.add_to(Pool, Session)
 
 
+def connect(uri=None, *, driver=None, entrypoint=None, options=None,
+            connection_options=None, autocommit=False, connect=10.0, lock=None,
+            timeout=None, batch_bytes=None):
+    """Connects to a database: `async with connect(uri) as connection`, or `await
+    connect(uri)`. Returns a Connection, with the names of PEP 249.
+
+    The scheme of `uri` is the driver's name, unless there is a `driver`, and
+    `timeout` the limit of each statement, as for `Cursor.execute()`. With
+    `autocommit` each statement is a transaction. The others are as for
+    `Pool`."""
+    autocommit = _check.flag(autocommit, "autocommit")
+    timeout = _check.optional(_check.seconds, timeout, "timeout")
+    pool = Pool(driver, uri=uri, entrypoint=entrypoint, options=options,
+                connection_options=connection_options, connections=1,
+                connect=connect, lock=lock, batch_bytes=batch_bytes,
+                keeps_session=True)
+    return Connecting(pool, autocommit, {}, timeout)
+
+
 async def _finish(stream):
     async with stream:
         async for _ in stream:
             pass
+
+
+async def _finish_all(streams):
+    """Reads them to their ends; no one waits for their outcome."""
+    for stream in streams:
+        with contextlib.suppress(Error):
+            await _finish(stream)
 
 
 def _pairs(options):
@@ -349,6 +453,8 @@ def _rows(host, stream, parameters, by_name, table):
     whether it is bound by name, and the function that starts an asynchronous
     iterable."""
     name = "data" if table is not None else "parameters"
+    if type(parameters) is Named: # as the caller's argument
+        name, parameters = parameters
     method = _check.stream_method(parameters, name)
     if method == "__arrow_c_stream__":
         return _check.stream(parameters, method, name), by_name, None
