@@ -1,4 +1,5 @@
-# Puts page.html, page.css and page.js of FOLDER into the C file OUT:
+# Puts page.html, page.css and the scripts of FOLDER, page.js after the other
+# ones, into the C file OUT:
 #   cmake -DFOLDER=tools/timeline -DOUT=timeline_page.c -DHEADER=timeline_page.h
 #     -DNAME=uva__timeline -P embed_page.cmake
 # They become the array NAME; NAME_head and NAME_tail, if the page has @EVENTS@.
@@ -37,8 +38,16 @@ function(as_array text name variable)
 const size_t ${name}_size = sizeof(${name});\n" PARENT_SCOPE)
 endfunction()
 
-foreach(part IN ITEMS html css js)
+foreach(part IN ITEMS html css)
     file(READ "${FOLDER}/page.${part}" ${part})
+endforeach()
+file(GLOB scripts "${FOLDER}/*.js")
+list(SORT scripts)
+list(REMOVE_ITEM scripts "${FOLDER}/page.js")
+set(js)
+foreach(script IN LISTS scripts ITEMS "${FOLDER}/page.js")
+    file(READ "${script}" text)
+    string(APPEND js "${text}")
 endforeach()
 hash_source("${css}" css_hash)
 hash_source("${js}" js_hash)

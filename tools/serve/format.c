@@ -17,6 +17,11 @@ static const struct {
     [UVA__ROWS_JSON] = {"json", "application/x-ndjson"},
 };
 
+const char *uva__format_name(enum uva__rows format)
+{
+    return FORMATS[format].name;
+}
+
 const char *uva__format_type(enum uva__rows format)
 {
     return FORMATS[format].type;

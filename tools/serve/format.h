@@ -12,7 +12,10 @@ enum uva__rows {
     UVA__ROWS_FORMATS /* number of them */
 };
 
-/* Returns the media type. Thread: any, as all here. */
+/* Returns the name. Thread: any, as all here. */
+const char *uva__format_name(enum uva__rows format);
+
+/* Returns the media type. */
 const char *uva__format_type(enum uva__rows format);
 
 /* Finds a format by the name that the parameter `format` has for it. Returns 0

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "about.h"
 #include "json_memory.h"
 #include "page.h"
 #include "parameters.h"
@@ -349,7 +350,7 @@ static void tables(const struct call *call)
                       call->site->query_ms, format, call->origin);
 }
 
-/* ---- /health, /stats, / -------------------------------------------------- */
+/* ---- /database, /health, /stats, / --------------------------------------- */
 
 static void answer_json(const struct call *call, json_t *value)
 {
@@ -365,6 +366,11 @@ static void answer_json(const struct call *call, json_t *value)
     uva__bytes_clear(&line, 0);
     free(text);
     json_decref(value);
+}
+
+static void about(const struct call *call)
+{
+    answer_json(call, uva__about_json(call->site->database));
 }
 
 /* The server is of no use while each of its connections is in a call that does
@@ -515,6 +521,7 @@ struct route {
 
 static const struct route ROUTES[] = {
     {"/", page, false, true, false},
+    {"/database", about, false, false, false},
     {"/health", health, false, true, false},
     {"/query", query, true, false, true},
     {"/stats", stats, false, false, false},

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The name of a database is a part of a path or a URI, which may hold a user
+ * and a password: what is not surely behind them is not shown. */
+#include "about.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "format.h"
+#include "uvarrow/base.h"
+
+static const char *const SYSTEMS[] = {
+    [UVA__KIND_OTHER] = NULL,
+    [UVA__KIND_SQLITE] = "SQLite",
+    [UVA__KIND_DUCKDB] = "DuckDB",
+    [UVA__KIND_POSTGRESQL] = "PostgreSQL",
+};
+
+/* A part of a text. */
+struct piece {
+    const char *text;
+    size_t size;
+};
+
+/* A database in memory has no file. */
+static struct piece name_of_file(const char *name)
+{
+    struct piece piece = {name, strlen(name)};
+    const char *at;
+
+    if (strncmp(name, "file:", 5) == 0)
+        piece.size = strcspn(name, "?#");
+    for (at = name + piece.size; at > name && strchr("/:", at[-1]) == NULL;
+         at--)
+        ;
+    piece.size -= (size_t)(at - name);
+    piece.text = at;
+    return strstr(name, ":memory:") == NULL ? piece : (struct piece){0};
+}
+
+/* The host and the path of a URI. A password is in front of the last "@", and
+ * may be in the parameters; where these have an "@", too, they may be a part of
+ * a password that nobody has encoded. */
+static struct piece name_of_uri(const char *name)
+{
+    const char *const begin = strstr(name, "://");
+    struct piece piece = {0};
+    const char *at;
+
+    if (begin == NULL)
+        return piece;
+    piece.text = begin + 3;
+    piece.size = strcspn(piece.text, "?#");
+    if (strchr(piece.text + piece.size, '@') != NULL)
+        return (struct piece){0};
+    at = strrchr(piece.text, '@');
+    if (at == NULL)
+        return piece;
+    piece.size -= (size_t)(at + 1 - piece.text);
+    piece.text = at + 1;
+    return piece;
+}
+
+void uva__about_name(const struct uva__database *database, char *out,
+                     size_t size)
+{
+    const enum uva__kind kind = uva__database_kind(database);
+    struct piece piece = {0};
+
+    if (database->name != NULL)
+        piece = kind == UVA__KIND_SQLITE || kind == UVA__KIND_DUCKDB
+                    ? name_of_file(database->name)
+                    : name_of_uri(database->name);
+    if (piece.size >= size)
+        piece.size = size - 1;
+    if (piece.size > 0)
+        memcpy(out, piece.text, piece.size);
+    out[piece.size] = '\0';
+}
+
+static json_t *formats(void)
+{
+    json_t *list = json_array();
+    int code = list != NULL ? 0 : -1, i;
+
+    for (i = 0; i < UVA__ROWS_FORMATS && code == 0; i++)
+        code = json_array_append_new(
+            list,
+            json_pack("{s:s, s:s}", "name", uva__format_name((enum uva__rows)i),
+                      "type", uva__format_type((enum uva__rows)i)));
+    if (code == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+json_t *uva__about_json(const struct uva__database *database)
+{
+    char name[256], version[32];
+    json_t *text;
+
+    uva__about_name(database, name, sizeof(name));
+    text = json_string(name); /* NULL: no UTF-8, as of an odd file */
+    (void)snprintf(version, sizeof(version), "%d.%d.%d", UVA_VERSION_MAJOR,
+                   UVA_VERSION_MINOR, UVA_VERSION_PATCH);
+    return json_pack("{s:o, s:s?, s:b, s:o, s:s}", "name",
+                     text != NULL ? text : json_string(""), "system",
+                     SYSTEMS[uva__database_kind(database)], "writable",
+                     (int)database->is_writable, "formats", formats(),
+                     "version", version);
+}
