@@ -57,6 +57,7 @@ class Page(unittest.TestCase):
 
     def setUp(self):
         self.browser.open(f"http://127.0.0.1:{self.server.port}/")
+        self.wait("#tables", "numbers")  # so that no other query runs
 
     def evaluate(self, expression):
         return self.browser.evaluate(expression)
@@ -101,7 +102,7 @@ class Rows(Page):
         self.run_query("SELECT ? AS a, ? AS \"b,\"\"c\", NULL AS c, '' AS d, "
                        "'x' || char(10) || '\"y\"' AS e",
                        '[1.5, "tëxt"]')
-        self.wait("#state", "Complete: 1 rows.")
+        self.wait("#state", "Complete: 1 row.")
         self.assertEqual(self.table(), [
             ["#", "a", 'b,"c', "c", "d", "e"],
             ["1", "1.5", "tëxt", "null", "", 'x↵"y"']])
@@ -166,7 +167,7 @@ class Rows(Page):
     def asked(self, parameters):
         """Returns the text that the server gets for the parameter."""
         self.run_query("SELECT CAST(? AS TEXT) AS a", parameters)
-        self.wait("#state", "Complete: 1 rows.")
+        self.wait("#state", "Complete: 1 row.")
         return self.table()[1][1]
 
     def test_parameters_are_sent_as_they_were_written(self):
@@ -312,7 +313,7 @@ class Buttons(Page):
             time.sleep(0.02)
         self.assertEqual(states, ["waits", "runs", "over"])
         self.press("pause")
-        self.wait("#state", "Complete: 1 rows.")
+        self.wait("#state", "Complete: 1 row.")
         times = self.evaluate("[timeline.begin, ...timeline.states.map((state) "
                               "=> state[0]), timeline.end]")
         self.assertEqual(times, sorted(times))
@@ -334,7 +335,7 @@ class Buttons(Page):
         self.assertEqual(self.server.stats()["queries"]["cancelled"],
                          before + 2)
         self.run_query("SELECT 1 AS a")
-        self.wait("#state", "Complete: 1 rows.")
+        self.wait("#state", "Complete: 1 row.")
 
     def test_a_closed_page_cancels_its_query(self):
         self.run_query(FOREVER)
@@ -347,7 +348,7 @@ class Buttons(Page):
                       "document.getElementById('sql').dispatchEvent("
                       "new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: "
                       "true}))")
-        self.wait("#state", "Complete: 1 rows.")
+        self.wait("#state", "Complete: 1 row.")
 
 
 class Safety(Page):
@@ -369,7 +370,8 @@ class Safety(Page):
         self.wait("#state", "Complete")
         urls = {event["request"]["url"].split("/", 3)[3] for event in
                 self.browser.seen("Network.requestWillBeSent")}
-        self.assertLessEqual(urls, {"", "query", "stats"})
+        self.assertLessEqual(urls, {"", "query", "stats", "database",
+                                    "tables", "tables?table=numbers"})
         self.assertEqual(self.browser.seen("Runtime.exceptionThrown"), [])
         self.assertEqual(self.browser.seen("Log.entryAdded"), [])
 
@@ -398,7 +400,9 @@ class Safety(Page):
             self.wait("#state", "the token is missing or wrong")
             self.evaluate(f"document.getElementById('token').value = '{TOKEN}'")
             self.run_query("SELECT 1 AS a")
-            self.wait("#state", "Complete: 1 rows.")
+            self.wait("#state", "Complete: 1 row.")
+            self.wait("#tables", "numbers")
+            self.wait("#tables", "INTEGER")
         os.remove(path)
 
 

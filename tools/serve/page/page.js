@@ -4,400 +4,21 @@
 // that can be seen are parsed and become elements, so a million is no burden.
 // What the server sends is written by textContent alone, never as HTML.
 
-const MOST_CHARACTERS = 256e6; // rows beyond that are counted, and not kept
-const HIGHEST = 8e6; // pixels that browsers place exactly at twice the size
-const BUCKETS = 512; // of the plot
-
 const byId = (id) => document.getElementById(id);
 const format = (number) => Math.round(number).toLocaleString("en");
+const amount = (count, what) =>
+  `${format(count)} ${what}${count === 1 ? "" : "s"}`;
 
-// ---- CSV -------------------------------------------------------------------
-
-// The fields of one record. A field that is not quoted and empty is a null.
-function parseRecord(text) {
-  const fields = [];
-  let at = 0;
-  for (;;) {
-    let end;
-    if (text[at] === '"') {
-      let value = "";
-      for (at++; ; at = end + 2) {
-        end = text.indexOf('"', at);
-        if (end < 0) end = text.length;
-        value += text.slice(at, end);
-        if (text[end + 1] !== '"') break;
-        value += '"';
-      }
-      fields.push(value);
-      end++;
-    } else {
-      end = text.indexOf(",", at);
-      if (end < 0) end = text.length;
-      fields.push(end > at ? text.slice(at, end) : null);
-    }
-    if (end >= text.length) return fields;
-    at = end + 1;
-  }
-}
-
-// Splits text into records, which may have line breaks inside of quotes.
-class Records {
-  constructor() {
-    this.rest = "";
-    this.looked = 0; // characters of `rest` that were looked at
-    this.quoted = false; // behind these
-  }
-
-  // Returns the text of whole records, and where each begins.
-  add(text) {
-    const all = this.rest + text;
-    const starts = [0];
-    let quote = all.indexOf('"', this.looked); // looked for once, not per line
-    for (let at = this.looked; at < all.length; at++) {
-      if (this.quoted) {
-        at = all.indexOf('"', at);
-        if (at < 0) break;
-        this.quoted = false;
-        quote = all.indexOf('"', at + 1);
-        continue;
-      }
-      const line = all.indexOf("\n", at);
-      if (quote >= 0 && (line < 0 || quote < line)) {
-        this.quoted = true;
-        at = quote;
-      } else if (line >= 0) {
-        starts.push(line + 1);
-        at = line;
-      } else {
-        break;
-      }
-    }
-    const end = starts.pop();
-    this.rest = all.slice(end);
-    this.looked = this.rest.length;
-    return { text: all.slice(0, end), starts };
-  }
-}
-
-// ---- rows ------------------------------------------------------------------
-
-const rows = {
-  names: [],
-  blocks: [],
-  kept: 0,
-  count: 0,
-  characters: 0,
-  numeric: [],
-
-  clear() {
-    Object.assign(this, { names: [], blocks: [], kept: 0, count: 0,
-                          characters: 0, numeric: [] });
-  },
-
-  add(block) {
-    this.count += block.starts.length;
-    if (this.characters + block.text.length > MOST_CHARACTERS) return;
-    block.first = this.kept;
-    block.starts = Uint32Array.from(block.starts);
-    this.blocks.push(block);
-    this.kept += block.starts.length;
-    this.characters += block.text.length;
-    plot.take(block);
-  },
-
-  find(row) {
-    let low = 0;
-    let high = this.blocks.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.blocks[middle].first <= row) low = middle;
-      else high = middle - 1;
-    }
-    return this.blocks[low];
-  },
-
-  record(block, i) {
-    const end = i + 1 < block.starts.length ? block.starts[i + 1]
-                                            : block.text.length;
-    return parseRecord(block.text.slice(block.starts[i], end - 1));
-  },
-
-  get(row) {
-    const block = this.find(row);
-    return this.record(block, row - block.first);
-  },
-};
-
-// ---- the table -------------------------------------------------------------
-
-// A value as one line: each line break is shown as a mark, so all rows are of
-// one height.
-function oneLine(text) {
-  const cut = text.length > 500 ? text.slice(0, 500) + "…" : text;
-  return cut.replace(/\r\n|[\n\v\f\r\x85\u2028\u2029]/g, "↵");
-}
-
-const table = {
-  drawn: "",
-  row: 22, // pixels, until a row is there to be measured
-
-  element(name, text, kind) {
-    const element = document.createElement(name);
-    element.textContent = text;
-    if (kind) element.className = kind;
-    return element;
-  },
-
-  setNames() {
-    const line = document.createElement("tr");
-    line.append(this.element("th", "#"));
-    for (const name of rows.names)
-      line.append(this.element("th", oneLine(name)));
-    byId("names").replaceChildren(line);
-    this.drawn = "";
-  },
-
-  line(at) {
-    const line = document.createElement("tr");
-    line.append(this.element("td", format(at + 1), "at"));
-    rows.get(at).forEach((value, column) => line.append(
-      value === null ? this.element("td", "null", "null")
-        : this.element("td", oneLine(value),
-                       rows.numeric[column] ? "number" : "")));
-    return line;
-  },
-
-  // The height of a row depends on the zoom, the screen and the user's fonts.
-  measure() {
-    const body = byId("body");
-    if (body.rows.length > 0)
-      this.row = body.getBoundingClientRect().height / body.rows.length;
-  },
-
-  fill(first, last) {
-    const drawn = first + " " + last;
-    if (drawn === this.drawn) return;
-    const isNew = this.drawn === "";
-    const lines = [];
-    this.drawn = drawn;
-    for (let at = first; at < last; at++) lines.push(this.line(at));
-    byId("body").replaceChildren(...lines);
-    if (isNew) draw(); // with the height that its rows turn out to have
-  },
-
-  // The part that is scrolled by decides what is shown, to the pixel: the first
-  // row may be covered by the names in part, the last one is whole at the end.
-  draw() {
-    this.measure();
-    const scroller = byId("scroller");
-    const names = byId("names").getBoundingClientRect().height;
-    const full = rows.kept * this.row;
-    byId("height").style.height = Math.min(full, HIGHEST) + names + "px";
-    const room = scroller.clientHeight - names;
-    const way = scroller.scrollHeight - scroller.clientHeight;
-    const isEnd = scroller.scrollTop > way - 1; // these are whole numbers
-    const above = Math.max(0, full - room) *
-      (isEnd ? 1 : scroller.scrollTop / way);
-    const first = Math.floor(above / this.row);
-    const last = Math.min(rows.kept, Math.ceil((above + room) / this.row));
-    this.fill(first, last);
-    byId("table").style.top =
-      scroller.scrollTop - (above - first * this.row) + "px";
-  },
-};
-
-// ---- the plot --------------------------------------------------------------
-
-// Each bucket has as many rows as any other: 1 at first, twice as many whenever
-// all buckets are full.
-const plot = {
-  column: -1,
-  work: 0,
-
-  clear(column) {
-    this.column = column;
-    this.width = 1;
-    this.rows = 0;
-    this.low = new Float64Array(BUCKETS).fill(Infinity);
-    this.high = new Float64Array(BUCKETS).fill(-Infinity);
-    this.sum = new Float64Array(BUCKETS);
-    this.counts = new Float64Array(BUCKETS);
-    this.work++;
-  },
-
-  halve() {
-    for (let i = 0; i < BUCKETS; i++) {
-      const two = i < BUCKETS / 2;
-      const a = 2 * i;
-      const b = a + 1;
-      this.low[i] = two ? Math.min(this.low[a], this.low[b]) : Infinity;
-      this.high[i] = two ? Math.max(this.high[a], this.high[b]) : -Infinity;
-      this.sum[i] = two ? this.sum[a] + this.sum[b] : 0;
-      this.counts[i] = two ? this.counts[a] + this.counts[b] : 0;
-    }
-    this.width *= 2;
-  },
-
-  add(text) {
-    if (this.rows === BUCKETS * this.width) this.halve();
-    const bucket = Math.floor(this.rows++ / this.width);
-    const value = text === null || text === "" ? NaN : Number(text);
-    if (!Number.isFinite(value)) return;
-    this.low[bucket] = Math.min(this.low[bucket], value);
-    this.high[bucket] = Math.max(this.high[bucket], value);
-    this.sum[bucket] += value;
-    this.counts[bucket]++;
-  },
-
-  // A block that comes while older ones are still looked at is among these.
-  take(block) {
-    if (this.column < 0 || this.busy) return;
-    for (let i = 0; i < block.starts.length; i++)
-      this.add(rows.record(block, i)[this.column]);
-  },
-
-  async choose(column) {
-    this.clear(column);
-    const work = this.work;
-    this.busy = true;
-    for (let at = 0; at < rows.blocks.length; at++) {
-      this.busy = false;
-      this.take(rows.blocks[at]);
-      this.busy = true;
-      if (at % 8 === 7) {
-        await new Promise((done) => setTimeout(done));
-        if (work !== this.work) return;
-      }
-    }
-    this.busy = false;
-    draw();
-  },
-
-  // Beyond 2^53 a value was rounded.
-  label(value) {
-    return (Math.abs(value) > Number.MAX_SAFE_INTEGER ? "≈ " : "") + value;
-  },
-
-  draw() {
-    const { context, width, height, style } = canvas("plot");
-    const used = Math.ceil(this.rows / this.width) || 1;
-    let low = Infinity;
-    let high = -Infinity;
-    for (let i = 0; i < used; i++) {
-      low = Math.min(low, this.low[i]);
-      high = Math.max(high, this.high[i]);
-    }
-    if (this.column < 0 || low > high) return;
-    const y = (value) => height - 14 -
-      (high > low ? (value - low) / (high - low) : 0.5) * (height - 28);
-    for (let i = 0; i < used; i++) {
-      if (this.counts[i] === 0) continue;
-      const x = i / used * width;
-      context.fillStyle = style("--bar");
-      context.globalAlpha = 0.35;
-      context.fillRect(x, y(this.high[i]), Math.max(1, width / used),
-                       Math.max(1, y(this.low[i]) - y(this.high[i])));
-      context.globalAlpha = 1;
-      context.fillRect(x, y(this.sum[i] / this.counts[i]) - 1,
-                       Math.max(1, width / used), 2);
-    }
-    context.fillStyle = style("--faint");
-    context.fillText(this.label(high), 3, 10);
-    context.fillText(this.label(low), 3, height - 3);
-  },
-};
-
-function canvas(id) {
-  const element = byId(id);
-  const scale = window.devicePixelRatio || 1;
-  const width = element.clientWidth;
-  const height = element.clientHeight;
-  element.width = width * scale;
-  element.height = height * scale;
-  const context = element.getContext("2d");
-  context.scale(scale, scale);
-  context.font = "10px system-ui, sans-serif";
-  const colors = getComputedStyle(document.documentElement);
-  return { context, width, height,
-           style: (name) => colors.getPropertyValue(name) };
-}
-
-// ---- the timeline ----------------------------------------------------------
-
-// Rows in each slice of time; slices become twice as long when there are many.
-// Above them what the query does on the server, which states it when it is
-// asked: a state lasts until the answer that has another one.
-const timeline = {
-  clear(now) {
-    Object.assign(this, { begin: now, end: 0, slice: 50, counts: [], pauses: [],
-                          first: 0, states: [[now, "waits"]] });
-  },
-
-  state(now, name) {
-    if (this.states[this.states.length - 1][1] !== name)
-      this.states.push([now, name]);
-  },
-
-  add(now, count) {
-    if (!this.first && count > 0) this.first = now;
-    let at = Math.floor((now - this.begin) / this.slice);
-    while (at >= BUCKETS) {
-      const half = [];
-      for (let i = 0; i < this.counts.length; i += 2)
-        half.push((this.counts[i] || 0) + (this.counts[i + 1] || 0));
-      this.counts = half;
-      this.slice *= 2;
-      at >>= 1;
-    }
-    while (this.counts.length <= at) this.counts.push(0);
-    this.counts[at] += count;
-  },
-
-  draw() {
-    const { context, width, height, style } = canvas("timeline");
-    if (!this.begin) return;
-    const now = this.end || performance.now();
-    const span = Math.max(now - this.begin, this.slice);
-    const x = (time) => (time - this.begin) / span * width;
-    const most = Math.max(1, ...this.counts);
-    const top = 6;
-    context.fillStyle = style("--pause");
-    for (const [from, to] of this.pauses)
-      context.fillRect(x(from), 0, Math.max(1, x(to || now) - x(from)), height);
-    this.states.forEach(([from, name], i) => {
-      const to = i + 1 < this.states.length ? this.states[i + 1][0] : now;
-      context.fillStyle = style(name === "over" ? "--line" : "--" + name);
-      context.fillRect(x(from), 0, Math.max(1, x(to) - x(from)), top);
-    });
-    context.fillStyle = style("--bar");
-    this.counts.forEach((count, i) => {
-      const tall = count / most * (height - 16 - top);
-      context.fillRect(i * this.slice / span * width, height - tall,
-                       Math.max(1, this.slice / span * width - 0.5), tall);
-    });
-    context.fillStyle = style("--faint");
-    if (this.first) {
-      context.fillText(format(most * 1000 / this.slice) + " a second", 3,
-                       top + 10);
-      context.fillText("first row " +
-        ((this.first - this.begin) / 1000).toFixed(2) + " s",
-        Math.min(x(this.first) + 3, width - 90), top + 21);
-    }
-    const length = (span / 1000).toFixed(1) + " s";
-    context.fillText(length, width - context.measureText(length).width - 3,
-                     top + 10);
-  },
-};
-
-// ---- the query -------------------------------------------------------------
-
+// `asked` is the query of the rows in sight; null: it has none.
 const query = { controller: null, paused: false, go: null, bytes: 0, id: null,
-                sent: 0, still: false };
+                sent: 0, still: false, asked: null, over: null };
 
 function report(text, bad) {
   byId("state").textContent = text;
   byId("state").className = bad ? "bad" : "";
 }
+
+// ---- what is drawn ---------------------------------------------------------
 
 let drawing = false;
 
@@ -418,7 +39,10 @@ function drawNow() {
   byId("seconds").textContent = seconds.toFixed(1);
   byId("row-rate").textContent = format(seconds ? rows.count / seconds : 0);
   byId("byte-rate").textContent = format(seconds ? query.bytes / seconds : 0);
-  byId("sent").textContent = format(Math.max(query.sent, rows.count)) + " rows";
+  byId("sent").textContent = amount(Math.max(query.sent, rows.count), "row");
+  byId("progress").textContent = !timeline.begin ? ""
+    : (timeline.end ? "" : amount(rows.count, "row") + ", ") +
+      seconds.toFixed(1) + " s";
   byId("kept").textContent = rows.count > rows.kept
     ? `The first ${format(rows.kept)} rows are kept; later ones are counted.`
     : "";
@@ -429,37 +53,98 @@ function drawNow() {
 
 function setButtons(running) {
   byId("run").disabled = running;
-  byId("stop").disabled = byId("pause").disabled = !running;
+  byId("pause").disabled = !running;
+  byId("stop").disabled = !running && !keep.controller;
   byId("pause").textContent = query.paused ? "Continue" : "Pause";
   byId("pause").setAttribute("aria-pressed", String(query.paused));
+  for (const button of byId("downloads").children)
+    button.disabled = Boolean(keep.controller) || !query.asked;
 }
 
-function headers() {
-  const token = byId("token").value;
-  return token ? { Authorization: "Bearer " + token } : {};
-}
-
-// The first rows decide which columns are numbers.
+// The first rows decide which columns are numbers. The first of these that
+// varies is drawn.
 function setColumns() {
   const sample = [];
   for (let i = 0; i < Math.min(rows.kept, 100); i++) sample.push(rows.get(i));
   rows.numeric = rows.names.map((_, column) => {
     const values = sample.map((row) => row[column]).filter((v) => v != null);
-    return values.length > 0 &&
-      values.every((v) => v !== "" && Number.isFinite(Number(v)));
+    return values.length > 0 && values.every(isNumber);
   });
   const options = [];
   rows.names.forEach((name, column) => {
     if (!rows.numeric[column]) return;
-    const option = table.element("option", name);
+    const option = element("option", name);
     option.value = String(column);
     options.push(option);
   });
   byId("column").replaceChildren(...options);
   byId("column").disabled = options.length === 0;
   table.drawn = "";
-  if (options.length > 0) plot.choose(Number(options[0].value));
+  table.markNumbers();
+  if (options.length === 0) return;
+  const varying = options.find(({ value }) =>
+    sample.some((row) => row[value] !== sample[0][value])) || options[0];
+  varying.selected = true;
+  plot.choose(Number(varying.value));
 }
+
+function setFilters() {
+  const any = element("option", "any column");
+  any.value = "-1";
+  byId("within").replaceChildren(any, ...rows.names.map((name, column) => {
+    const option = element("option", oneLine(name));
+    option.value = String(column);
+    return option;
+  }));
+  byId("tools").hidden = false;
+}
+
+// ---- requests --------------------------------------------------------------
+
+function headers() {
+  const token = byId("token").value;
+  return token ? { Authorization: "Bearer " + token } : {};
+}
+
+function post(body, signal) {
+  return fetch("/query", {
+    method: "POST", body, signal,
+    headers: { "Content-Type": "application/json", ...headers() } });
+}
+
+// What the server says of a failure.
+async function messageOf(response) {
+  try {
+    return (await response.json()).error.message;
+  } catch (error) { // no JSON: the status is all there is
+    return `The server answers ${response.status}.`;
+  }
+}
+
+// The parameters go as they were written: numbers of JavaScript would round
+// those beyond 2^53.
+function question(sql, parameters, name) {
+  const values = parameters || "[]";
+  JSON.parse(values); // or throws
+  return `{"sql":${JSON.stringify(sql)},"format":${JSON.stringify(name)},` +
+    `"parameters":${values}}`;
+}
+
+async function stats() {
+  return (await fetch("/stats", { headers: headers() })).json();
+}
+
+// Why the answer was cut, if the server has cut it.
+async function reason(id) {
+  try {
+    const own = (await stats()).queries.cut.find((cut) => cut.id === id);
+    return own ? `: ${own.error}` : "";
+  } catch (error) {
+    return "";
+  }
+}
+
+// ---- the query -------------------------------------------------------------
 
 function take(block) {
   let text = block.text;
@@ -468,6 +153,7 @@ function take(block) {
     const end = starts.length > 1 ? starts[1] : text.length;
     rows.names = parseRecord(text.slice(0, end - 1)).map((name) => name || "");
     table.setNames();
+    setFilters();
     text = text.slice(end);
     starts = starts.slice(1).map((start) => start - end);
   }
@@ -497,30 +183,13 @@ async function read(response) {
   }
 }
 
-async function fail(response) {
-  let text = `The server answers ${response.status}.`;
-  try {
-    text = (await response.json()).error.message;
-  } catch (error) { /* no JSON: the status is all there is */ }
-  report(text, true);
-}
-
-// The parameters go as they were written: numbers of JavaScript would round
-// those beyond 2^53.
-function question() {
-  const sql = JSON.stringify(byId("sql").value);
-  const parameters = byId("parameters").value.trim() || "[]";
-  JSON.parse(parameters); // or throws
-  return `{"sql":${sql},"format":"csv","parameters":${parameters}}`;
-}
-
 // What the server states of this query, until it is over.
 async function watch(controller) {
   while (query.controller === controller) {
     try {
-      const stats = await (await fetch("/stats", { headers: headers() })).json();
+      const { queries } = await stats();
       if (query.controller !== controller) return;
-      const own = stats.queries.running.find((q) => q.id === query.id);
+      const own = queries.running.find((q) => q.id === query.id);
       query.still = Boolean(own && own.paused);
       if (own) query.sent = own.rows;
       timeline.state(performance.now(),
@@ -534,68 +203,75 @@ async function watch(controller) {
   }
 }
 
-// Why the answer was cut, if the server has cut it.
-async function reason() {
-  try {
-    const stats = await (await fetch("/stats", { headers: headers() })).json();
-    const own = stats.queries.cut.find((cut) => cut.id === query.id);
-    return own ? `: ${own.error}` : "";
-  } catch (error) {
-    return "";
-  }
-}
-
-async function ask(body) {
+async function ask(sql, parameters) {
   const controller = new AbortController();
   query.controller = controller;
   try {
-    const response = await fetch("/query", {
-      method: "POST", body, signal: controller.signal,
-      headers: { "Content-Type": "application/json", ...headers() } });
-    if (!response.ok) return await fail(response);
+    const body = question(sql, parameters, "csv");
+    const response = await post(body, controller.signal);
+    if (!response.ok) return report(await messageOf(response), true);
     query.id = Number(response.headers.get("X-Query-Id"));
+    query.asked = { sql, parameters };
     timeline.state(performance.now(), "runs");
     watch(controller);
     await read(response);
-    return report(`Complete: ${format(rows.count)} rows.`);
+    return report(`Complete: ${amount(rows.count, "row")}.`);
   } catch (error) {
     if (controller.signal.aborted)
-      return report(`Stopped after ${format(rows.count)} rows.`);
+      return report(`Stopped after ${amount(rows.count, "row")}.`);
     return report(query.id === null ? "The server cannot be reached."
-      : `The answer was cut after ${format(rows.count)} rows: it is ` +
-        `incomplete${await reason()}.`, true);
+      : `The answer was cut after ${amount(rows.count, "row")}: it is ` +
+        `incomplete${await reason(query.id)}.`, true);
   } finally {
     query.controller = null;
   }
 }
 
-async function run() {
-  let body;
-  if (query.controller) return;
-  try {
-    body = question();
-  } catch (error) {
-    report("The parameters are no array of JSON.", true);
-    return;
-  }
+function begin() {
   rows.clear();
+  view.clear();
   plot.clear(-1);
   timeline.clear(performance.now());
   Object.assign(query, { paused: false, bytes: 0, id: null, sent: 0,
-                         still: false });
+                         still: false, asked: null });
   byId("scroller").scrollTop = 0;
   byId("names").replaceChildren();
   byId("column").replaceChildren();
   byId("column").disabled = true;
+  byId("tools").hidden = true;
   table.drawn = "";
+  keep.summarize();
   setButtons(true);
   report("Running.");
   draw();
-  await ask(body);
+}
+
+async function finish() {
   timeline.end = performance.now();
   pause(false);
   setButtons(false);
   draw();
+  if (!catalog.about) catalog.load(); // the token was missing before
+  keep.summarize();
+  if (!view.isPlain()) view.apply();
+}
+
+async function run() {
+  const sql = byId("sql").value;
+  const parameters = byId("parameters").value.trim();
+  if (query.controller) return;
+  try {
+    JSON.parse(parameters || "[]");
+  } catch (error) {
+    report("The parameters are no array of JSON.", true);
+    return;
+  }
+  keep.link(sql, parameters);
+  keep.remember(sql, parameters);
+  begin();
+  query.over = ask(sql, parameters);
+  await query.over;
+  finish();
 }
 
 function pause(wanted) {
@@ -614,6 +290,15 @@ function pause(wanted) {
   draw();
 }
 
+// Ends the query, and a file that is on its way.
+async function stop() {
+  if (keep.controller) keep.controller.abort();
+  if (!query.controller) return;
+  query.controller.abort();
+  pause(false);
+  await query.over;
+}
+
 // ---- the user --------------------------------------------------------------
 
 byId("form").addEventListener("submit", (event) => {
@@ -625,14 +310,35 @@ byId("sql").addEventListener("keydown", (event) => {
     byId("form").requestSubmit();
 });
 byId("pause").addEventListener("click", () => pause(!query.paused));
-byId("stop").addEventListener("click", () => {
-  if (query.controller) query.controller.abort();
-  pause(false);
-});
+byId("stop").addEventListener("click", stop);
 byId("column").addEventListener("change",
   (event) => plot.choose(Number(event.target.value)));
 byId("scroller").addEventListener("scroll", draw);
+byId("filter").addEventListener("input", () => view.apply());
+byId("within").addEventListener("change", () => view.apply());
+byId("summary-box").addEventListener("toggle", () => keep.summarize());
+byId("link").addEventListener("click", (event) => {
+  event.preventDefault();
+  keep.copyLink();
+});
+byId("forget").addEventListener("click", () => keep.writeHistory([]));
+byId("find").addEventListener("input", () => catalog.draw());
+byId("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  catalog.load();
+});
+byId("token").addEventListener("change", () => catalog.load());
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  byId("sql").focus();
+});
+window.addEventListener("hashchange", () => keep.followLink());
 window.addEventListener("resize", () => { table.drawn = ""; draw(); });
+
 report("Nothing has run so far.");
 timeline.clear(0);
 plot.clear(-1);
+view.clear();
+if (matchMedia("(max-width: 640px)").matches) byId("catalog").open = false;
+keep.drawHistory();
+catalog.load().then(() => keep.followLink());
