@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,21 @@ static void write_part(struct uva_part *part)
     uva_part_release(part);
 }
 
+/* Opens the file again, so that it has another position: a stream that has
+ * failed may still move the one that it was given. */
+static void reopen(int64_t at)
+{
+    char path[40];
+    int again;
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    again = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(again, 0);
+    (void)close(file);
+    file = again;
+    ck_assert_int_eq(lseek(file, at, SEEK_SET), at);
+}
+
 /* Writes a batch, after `front` bytes. False: the format cannot express it, or
  * the codec is not there. */
 static bool write_type(int type, const struct every_variant *variant,
@@ -126,7 +142,7 @@ static bool write_type(int type, const struct every_variant *variant,
     int code;
 
     ck_assert_int_eq(ftruncate(file, 0), 0);
-    ck_assert_int_eq(lseek(file, front, SEEK_SET), front);
+    reopen(front);
     make_batch(type, variant, &root, &batch);
     code = uva_array_encode(&root, &batch, 1, encode, &part, NULL);
     if (code == 0)
@@ -208,12 +224,12 @@ static enum uva_format format_of(int i)
 START_TEST(every_type_is_equal)
 {
     const struct every_variant variant = {9, 0, _i % 2 == 1};
-    const int type = _i / 2;
+    const int type = _i / 2 % EVERY_TYPES;
+    const int front = _i < 2 * EVERY_TYPES ? 0 : ODD;
 
-    for (int k = 0; k < 12; k++) {
+    for (int k = 0; k < 6; k++) {
         const struct uva_encode encode = {.format = format_of(k),
-                                          .compression = k / 2 % 3};
-        const int front = k < 6 ? 0 : ODD;
+                                          .compression = k / 2};
         struct ArrowSchema root;
         struct ArrowDeviceArray batch;
         struct uva_error error;
@@ -222,7 +238,7 @@ START_TEST(every_type_is_equal)
             continue;
         keep(false);
         error = f.got.outcome.error;
-        ck_assert_int_eq(lseek(file, front, SEEK_SET), front);
+        reopen(front);
         keep(true);
         ck_assert_int_eq(f.got.outcome.error.code, error.code);
         ck_assert_str_eq(f.got.outcome.error.message, error.message);
@@ -333,7 +349,7 @@ START_TEST(a_cut_fails_alike)
     for (int64_t cut = 0; cut < size; cut += size / 61 + 1) {
         ck_assert_int_eq(ftruncate(file, size - cut), 0);
         for (int i = 0; i < 2; i++) {
-            ck_assert_int_eq(lseek(file, 0, SEEK_SET), 0);
+            reopen(0);
             run(from_file(i == 1));
             if (cut == 0) {
                 check_complete();
@@ -357,13 +373,15 @@ static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 
     (void)c;
     if (batch->ordinal == 1)
-        ck_assert_int_eq(ftruncate(file, size * 2 / 3), 0);
+        ck_assert_int_eq(ftruncate(file, size / 2), 0);
 }
 
 /* A file that becomes shorter while it is read fails, before a page is looked
- * at that has gone. The window of one reads no batch ahead. */
+ * at that has gone: with windows of one, only a few of its many batches are
+ * read when the second one comes. */
 START_TEST(a_file_that_becomes_shorter_fails)
 {
+    f.fake.batches = 40;
     (void)write_batches(format_of(_i));
     ck_assert_int_eq(lseek(file, 0, SEEK_SET), 0);
     options.window.batches = 1;
@@ -372,7 +390,7 @@ START_TEST(a_file_that_becomes_shorter_fails)
     recording_consume(&f.got, from_file(true));
     recording_await_done(&f.got, &f.loop);
     recording_ended(&f.got, UVA_END_FAILED, EPROTO, "the file became shorter");
-    ck_assert_int_lt(f.got.taken, BATCHES);
+    ck_assert_int_lt(f.got.taken, 20);
 }
 END_TEST
 
@@ -450,7 +468,7 @@ START_TEST(every_allocation_may_fail)
         struct uva_error error = {0};
         int code;
 
-        ck_assert_int_eq(lseek(file, 0, SEEK_SET), 0);
+        reopen(0);
         recording_init(&f.got);
         consumer = recording_table(&f.got);
         faulty_libc_fail(k);
@@ -475,7 +493,7 @@ int main(void)
     Suite *suite = suite_create("read_mapped");
     TCase *all = suite_case(suite, "read_mapped", set_up, tear_down);
 
-    suite_add_loops(all, 0, 2 * EVERY_TYPES, every_type_is_equal, NULL);
+    suite_add_loops(all, 0, 4 * EVERY_TYPES, every_type_is_equal, NULL);
     suite_add_loops(all, 0, 4, compressed_batches_are_read_in_parallel,
                     a_mapped_array_borrows_the_file, NULL);
     suite_add_loops(all, 0, 2, arrays_outlive_all_else, batches_are_equal,
