@@ -205,6 +205,7 @@ static int offsets_span(const struct uva__concat_node *node,
     const int64_t behind = run->array->offset + run->array->length;
     int64_t last;
 
+    *size = 0; /* also of offsets that are wrong only the second time */
     *first = uva__buffer_integer(offsets, node->width, run->at);
     last = uva__buffer_integer(offsets, node->width, run->at + run->count);
     if (*first < 0 || last < *first ||
