@@ -14,7 +14,6 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -30,22 +29,24 @@ using Batch = std::shared_ptr<arrow::RecordBatch>;
 
 std::shared_ptr<arrow::Schema> schema()
 {
-    return arrow::schema({arrow::field("n", arrow::int64())});
+    ArrowSchema schema;
+
+    batch_schema(&schema);
+    return arrow::ImportSchema(&schema).ValueOrDie();
 }
 
 /* The same batches as batch_fill() gives, made once. */
 std::vector<Batch> prebuilt()
 {
-    std::vector<int64_t> values(BATCH_ROWS + BATCH_COLUMNS);
     std::vector<Batch> batches;
 
-    std::iota(values.begin(), values.end(), 0);
-    auto column = std::make_shared<arrow::Int64Array>(
-        BATCH_ROWS + BATCH_COLUMNS,
-        arrow::Buffer::FromVector(std::move(values)));
-    for (int64_t i = 0; i < BATCH_COLUMNS; i++)
-        batches.push_back(arrow::RecordBatch::Make(
-            schema(), BATCH_ROWS, {column->Slice(i, BATCH_ROWS)}));
+    for (int64_t i = 0; i < BATCH_PLACES; i++) {
+        ArrowDeviceArray array;
+
+        batch_fill(&array, i);
+        batches.push_back(
+            arrow::ImportRecordBatch(&array.array, schema()).ValueOrDie());
+    }
     return batches;
 }
 
@@ -58,7 +59,7 @@ arrow::AsyncGenerator<Batch> generator(int64_t count)
         const int64_t i = (*next)++;
 
         return i < count ? arrow::Future<Batch>::MakeFinished(
-                               batches[i & (BATCH_COLUMNS - 1)])
+                               batches[i & (BATCH_PLACES - 1)])
                          : arrow::AsyncGeneratorEnd<Batch>();
     };
 }

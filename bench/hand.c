@@ -3,7 +3,7 @@
 #include "hand.h"
 
 double hand_play(const struct bench_case *self, const struct bench_how *how,
-                 uv_async_cb on_wake, uv_thread_cb thread)
+                 void (*on_wake)(void *hand), uv_thread_cb thread)
 {
     static struct hand hand;
     uv_thread_t other;

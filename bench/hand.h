@@ -18,9 +18,9 @@ struct hand {
 };
 
 /* Runs `thread` beside a loop that calls `on_wake`, both with a struct hand,
- * until the thread has ended and the loop has closed its async. Returns the
+ * until the thread has ended and the loop has closed its bell. Returns the
  * time that took, in ns. */
 double hand_play(const struct bench_case *self, const struct bench_how *how,
-                 uv_async_cb on_wake, uv_thread_cb thread);
+                 void (*on_wake)(void *hand), uv_thread_cb thread);
 
 #endif

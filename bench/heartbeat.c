@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "bell.h"
 #include "host.h"
 
 enum { BLOCKS_NS = 10000000, TICK_MS = 1, TICKS_A_BATCH = 10 };
@@ -96,7 +97,7 @@ static double run_empty(const struct bench_case *self,
 
 /* A thread that wakes a loop `left` times. */
 struct waker {
-    uv_async_t async;
+    struct bell bell;
     int64_t left; /* wake-ups left */
     pthread_t thread;
 };
@@ -108,14 +109,14 @@ static void *waker_main(void *arg)
 
     for (; waker->left > 0; waker->left--) {
         (void)nanosleep(&pause, NULL);
-        (void)uv_async_send(&waker->async);
+        bell_ring(&waker->bell);
     }
     return NULL;
 }
 
-static void waker_on_wake(uv_async_t *async)
+static void waker_on_wake(void *waker)
 {
-    (void)async;
+    (void)waker;
 }
 
 static double run_woken(const struct bench_case *self,
@@ -127,16 +128,16 @@ static double run_woken(const struct bench_case *self,
 
     bench_stay_on(how, 0);
     bench_check(uv_loop_init(&loop) == 0, "loop");
-    bench_check(uv_async_init(&loop, &waker.async, waker_on_wake) == 0,
-                "async");
-    uv_unref((uv_handle_t *)&waker.async);
+    bell_init(&waker.bell, &loop, waker_on_wake, &waker);
+    uv_unref((uv_handle_t *)&waker.bell.poll);
     pulse_start(&pulse, &loop, how->batches * TICKS_A_BATCH);
     bench_check(pthread_create(&waker.thread, NULL, waker_main, &waker) == 0,
                 "thread");
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     (void)pthread_join(waker.thread, NULL);
-    uv_close((uv_handle_t *)&waker.async, NULL);
+    bell_close(&waker.bell);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
+    bell_fini(&waker.bell);
     bench_check(uv_loop_close(&loop) == 0, "loop not empty");
     bench_print(self->name, pulse_fini(&pulse), "us");
     return 0;
@@ -168,7 +169,7 @@ static double run_blocked(const struct bench_case *self,
 
 static const struct bench_case cases[] = {
     {"heartbeat/empty", 100, run_empty, 0, 0, BENCH_PRINTS},
-    {"heartbeat/uv_async_send", 100, run_woken, 0, 0, BENCH_PRINTS},
+    {"heartbeat/bell", 100, run_woken, 0, 0, BENCH_PRINTS},
     {"heartbeat/uvarrow", 100, run_blocked, 0, 0, BENCH_PRINTS},
 };
 

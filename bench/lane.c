@@ -46,9 +46,9 @@ static void hand_take(struct hand *hand, uint64_t tail)
     }
 }
 
-static void hand_on_wake(uv_async_t *async)
+static void hand_on_wake(void *ctx)
 {
-    struct hand *hand = async->data;
+    struct hand *hand = ctx;
     struct ring *ring = &hand->ring;
     bool ended;
 
@@ -61,7 +61,7 @@ static void hand_on_wake(uv_async_t *async)
     if (!ended)
         return;
     hand->ended_ns = bench_now_ns(hand->how);
-    uv_close((uv_handle_t *)async, NULL);
+    bell_close(&ring->bell);
 }
 
 static double run_hand(const struct bench_case *self,

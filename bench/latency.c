@@ -60,14 +60,14 @@ static void seen(struct latency *latency)
     latency->seen_ns = uv_hrtime();
 }
 
-static void on_async(uv_async_t *async)
+static void on_ring(void *ctx)
 {
-    seen(async->data);
+    seen(ctx);
 }
 
 void latency_hand_over(struct latency *latency)
 {
-    (void)uv_async_send(&latency->async);
+    bell_ring(&latency->bell);
 }
 
 static void on_answer(void *ctx, struct ArrowDeviceArray *array,
@@ -230,10 +230,7 @@ static void latency_open(struct latency *latency, const struct bench_how *how)
                 "the device");
     latency->host.how = how;
     bench_stay_on(how, 0);
-    bench_check(uv_async_init(&latency->host.loop, &latency->async, on_async) ==
-                    0,
-                "async");
-    latency->async.data = latency;
+    bell_init(&latency->bell, &latency->host.loop, on_ring, latency);
     bench_check(sem_init(&latency->made, 0, 0) == 0, "semaphore");
     bench_check(pthread_create(&latency->thread, NULL, ender_main, latency) ==
                     0,
@@ -247,10 +244,11 @@ static void latency_close(struct latency *latency)
     (void)sem_post(&latency->made);
     (void)pthread_join(latency->thread, NULL);
     (void)sem_destroy(&latency->made);
-    uv_close((uv_handle_t *)&latency->async, NULL);
+    bell_close(&latency->bell);
     uva_pusher_close(latency->pusher, NULL, NULL);
     (void)host_run(&latency->host);
     host_close(&latency->host);
+    bell_fini(&latency->bell);
 }
 
 static int ascending(const void *a, const void *b)

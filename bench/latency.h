@@ -9,6 +9,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
+#include "bell.h"
 #include "host.h"
 
 struct latency;
@@ -45,7 +46,7 @@ struct latency {
     struct host host;
     const struct latency_device *device; /* borrows */
     void *ctx;                           /* borrows: argument for the device */
-    uv_async_t async;                    /* sent by waits made by hand */
+    struct bell bell;                    /* rung by waits made by hand */
     struct uva_pusher *pusher;           /* owns: pusher of the stream */
     pthread_t thread;                    /* completes events */
     sem_t made;                          /* an event is to be completed */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One open stream on a loop, and 10,000: the time for a batch, the heap memory
- * of an idle stream and of a closed one, and whether a stream needs a thread;
- * and how equal the shares of 16 are. `window` is the number of streams.
+/* One open stream on a loop, and up to 100,000: the time for a batch, the heap
+ * memory of an idle stream and of a closed one, and whether a stream needs a
+ * thread; and how equal the shares of 16 are. `window` is the number of
+ * streams.
  *
  * Time is measured between two stops, at which every consumer returns EAGAIN:
  * after its first batch, to leave out opening, and after its last but one, to
@@ -133,10 +134,12 @@ static void group_run_to_stop(struct group *group)
 static double run_group(const struct bench_case *self,
                         const struct bench_how *how)
 {
+    const int64_t count =
+        self->window < how->batches ? self->window : how->batches;
     struct group group;
     double begun;
 
-    group_open(&group, how, self->window, how->batches / self->window + 1);
+    group_open(&group, how, count, how->batches / count + 1);
     for (int64_t i = 0; i < group.count; i++)
         member_open(&group.members[i], FROM_LOOP, member_on_batch);
     group_run_to_stop(&group);
@@ -286,7 +289,10 @@ static double run_shares(const struct bench_case *self,
 
 static const struct bench_case cases[] = {
     {"many/1/uvarrow", 5000000, run_group, 1, 0, 0},
+    {"many/100/uvarrow", 5000000, run_group, 100, 0, 0},
+    {"many/1000/uvarrow", 5000000, run_group, 1000, 0, 0},
     {"many/10000/uvarrow", 5000000, run_group, 10000, 0, 0},
+    {"many/100000/uvarrow", 5000000, run_group, 100000, 0, 0},
     {"many/waiting", 0, run_idle, 10000, 0, BENCH_PRINTS},
     {"many/stopped", 0, run_idle, 10000, 1, BENCH_PRINTS},
     {"many/closed", 0, run_closed, 1024, 0, BENCH_PRINTS},

@@ -56,9 +56,9 @@ static bool hand_fill(struct hand *hand)
     return false;
 }
 
-static void hand_on_wake(uv_async_t *async)
+static void hand_on_wake(void *ctx)
 {
-    struct hand *hand = async->data;
+    struct hand *hand = ctx;
     struct ring *ring = &hand->ring;
     bool more;
 
@@ -66,12 +66,12 @@ static void hand_on_wake(uv_async_t *async)
         more = hand_fill(hand);
         ring_wake_thread(ring);
         if (atomic_load_explicit(&ring->ended, memory_order_relaxed)) {
-            uv_close((uv_handle_t *)async, NULL);
+            bell_close(&ring->bell);
             return;
         }
     } while (!more && ring_must_look_again(ring, ring_has_room, hand->at));
     if (more)
-        (void)uv_async_send(async);
+        bell_ring(&ring->bell);
 }
 
 static double run_hand(const struct bench_case *self,

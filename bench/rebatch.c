@@ -117,6 +117,34 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
+static int on_rows(void *ctx, struct uva_batch *batch)
+{
+    struct sums *sums = ctx;
+
+    sums->rows += batch->data.array.length;
+    sums->batches++;
+    return 0;
+}
+
+/* Runs `stream`, and releases it. Returns the time that took. */
+static double sums_run(struct sums *sums, struct uva_stream *stream,
+                       int (*take)(void *ctx, struct uva_batch *batch))
+{
+    double begun;
+
+    sums->host.open = 1;
+    begun = bench_now_ns(sums->host.how);
+    bench_check(uva_stream_for_each(
+                    stream,
+                    &(struct uva_consumer){
+                        .on_batch = take, .on_done = host_on_done, .ctx = sums},
+                    NULL) == 0,
+                "for_each");
+    begun = host_run(&sums->host) - begun;
+    uva_stream_release(stream);
+    return begun;
+}
+
 static double stream_run(struct sums *sums, const struct bench_case *self,
                          struct ArrowDeviceArray *arrays, size_t count,
                          int64_t rows)
@@ -124,24 +152,12 @@ static double stream_run(struct sums *sums, const struct bench_case *self,
     const struct uva_rebatch size = {.rows = rows};
     struct ArrowSchema schema;
     struct uva_stream *stream;
-    double begun;
 
     schema_give(self->window, &schema);
     stream = uva_stream_from_arrays(sums->host.runtime, &schema, arrays, count);
     if (rows > 0)
         bench_check(uva_stream_rebatch(stream, &size) == 0, "rebatch");
-    sums->host.open = 1;
-    begun = bench_now_ns(sums->host.how);
-    bench_check(
-        uva_stream_for_each(stream,
-                            &(struct uva_consumer){.on_batch = on_batch,
-                                                   .on_done = host_on_done,
-                                                   .ctx = sums},
-                            NULL) == 0,
-        "for_each");
-    begun = host_run(&sums->host) - begun;
-    uva_stream_release(stream);
-    return begun;
+    return sums_run(sums, stream, on_batch);
 }
 
 /* Splits large batches, which share one block of data. */
@@ -218,11 +234,95 @@ static double run_memcpy(const struct bench_case *self,
     return begun * (double)how->batches / ((double)runs * JOINED / ROWS);
 }
 
+/* ---- batches of the shape of the run ------------------------------------ */
+
+/* Passes `count` batches of the shape through a rebatch to `rows`. */
+static double shape_run(struct sums *sums, int64_t count, int64_t rows)
+{
+    static struct ArrowDeviceArray arrays[AT_ONCE];
+    const struct uva_rebatch size = {.rows = rows};
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    batch_schema(&schema);
+    for (int64_t i = 0; i < count; i++)
+        batch_fill(&arrays[i], i);
+    stream = uva_stream_from_arrays(sums->host.runtime, &schema, arrays,
+                                    (size_t)count);
+    bench_check(uva_stream_rebatch(stream, &size) == 0, "rebatch");
+    return sums_run(sums, stream, on_rows);
+}
+
+static double run_shape_split(const struct bench_case *self,
+                              const struct bench_how *how)
+{
+    const int64_t each = LARGE_AT_ONCE * (LARGE / ROWS);
+    const int64_t runs = how->batches / each + 1;
+    struct sums sums = {0};
+    double took = 0;
+
+    (void)self;
+    batch_use_rows(LARGE);
+    host_open(&sums.host, how, 1);
+    for (int64_t i = 0; i < runs; i++)
+        took += shape_run(&sums, LARGE_AT_ONCE, ROWS);
+    host_close(&sums.host);
+    batch_use_rows(ROWS);
+    bench_check(sums.batches == runs * each, "number of batches");
+    return took * (double)how->batches / (double)sums.batches;
+}
+
+/* Batches of the shape that are joined to one: of wide ones fewer. */
+static int64_t shape_joined(void)
+{
+    const int64_t most = JOINED / ROWS * 8 / batch_now.columns;
+
+    return most > JOINED / ROWS ? JOINED / ROWS : most < 2 ? 2 : most;
+}
+
+static double run_shape_join(const struct bench_case *self,
+                             const struct bench_how *how)
+{
+    struct sums sums = {0};
+    double took = 0;
+
+    (void)self;
+    host_open(&sums.host, how, 1);
+    for (int64_t left = how->batches; left > 0; left -= AT_ONCE)
+        took += shape_run(&sums, left < AT_ONCE ? left : AT_ONCE,
+                          shape_joined() * ROWS);
+    host_close(&sums.host);
+    bench_check(sums.rows == how->batches * ROWS, "number of rows");
+    return took;
+}
+
+static double run_shape_memcpy(const struct bench_case *self,
+                               const struct bench_how *how)
+{
+    const int64_t joined = shape_joined();
+    const int64_t runs = how->batches / joined + 1;
+    double begun = bench_now_ns(how);
+
+    (void)self;
+    for (int64_t i = 0; i < runs; i++) {
+        char *to = malloc((size_t)(joined * batch_bytes()));
+
+        bench_check(to != NULL, "memory");
+        batch_copy(to, joined);
+        free(to);
+    }
+    begun = bench_now_ns(how) - begun;
+    return begun * (double)how->batches / (double)(runs * joined);
+}
+
 static const struct bench_case cases[] = {
     {"rebatch/split/1-column", 1000000, run_split, 1, 0, 0},
     {"rebatch/split/8-columns", 500000, run_split, 8, 0, 0},
     {"rebatch/join/memcpy", 500000, run_memcpy, 8, 0, 0},
     {"rebatch/join/uvarrow", 500000, run_join, 8, JOINED, 0},
+    {"rebatch/shape/split", 500000, run_shape_split, 0, 0, 0},
+    {"rebatch/shape/memcpy", 500000, run_shape_memcpy, 0, 0, 0},
+    {"rebatch/shape/join", 500000, run_shape_join, 0, 0, 0},
 };
 
 int main(int argc, char **argv)

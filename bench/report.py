@@ -10,18 +10,27 @@ if a target could not be measured.
 import os
 import statistics
 
+import shapes
+from layout import cell, number, table
+
 NOTES = os.path.join(os.path.dirname(__file__), "notes.md")
 PROFILE_ROWS = 16
 WINDOWS = (1, 8, 64, 512)
+STAGES = ("transform", "filter", "limit_rows", "map_async", "merge", "concat")
 
 HEAD = """# Benchmarks
 
 <!-- Written by bench/run.py; not by hand. The figures are explained in
 bench/notes.md. -->
 
-A batch is one `int64` column of 1024 rows, prebuilt: the measurement is of the
-way, not of the data. `cmake --workflow --preset bench` builds the programs, runs
-them and prints this page; they are in [bench/](../bench).
+A batch has 1,024 rows. It has one of four shapes: **the flights**, 19 columns as those
+of the demo, 14 of numbers and 4 of texts with nulls and a timestamp; one `int64`
+column; 64 mixed columns, of numbers, texts, doubles, decimals, timestamps, booleans,
+dates and dictionaries in turn; and 1,000 `int64` columns. Figures without a shape
+are of one `int64` column. Batches are made once and given again and again, so the
+measurement is of the way, not of the data. Programs are linked with the installed
+library. `bench/measure` builds it, installs it, runs the programs of
+[bench/](../bench), and writes this page.
 
 Every figure is the median of {times} measurements, or of {rounds} where one
 takes long. A round runs the programs one after the other, and each goes through
@@ -58,8 +67,6 @@ PROGRAMS = {
     "opencl": "Events of an OpenCL device, and a wait of 100 ms",
     "cuda": "Events of a CUDA device, and a wait of 100 ms",
     "check_hop": "One hop without the protocol checker and with it",
-    "installed": "Programs linked with the installed static library, against "
-                 "the bench: instructions",
     "beside": "A small query beside 200 sources that compute for 20 ms a batch",
 }
 
@@ -109,12 +116,6 @@ def per_round(figures, value):
     return values
 
 
-def number(x):
-    if abs(x) >= 100 or x == int(x):
-        return f"{x:,.0f}"
-    return f"{x:.1f}" if abs(x) >= 10 else f"{x:.2f}"
-
-
 def median(figures, mode, name):
     figure = figures[mode].get(name)
     return figure[1] if figure else None
@@ -128,6 +129,31 @@ def ratio(over, under):
 
 def difference(more, less, share=1):
     return lambda get: (get(more) - get(less)) / share
+
+
+def flights_targets():
+    """The batches that are like those of users come first."""
+    for program, title in (("lane", "Lane to `for_each`"),
+                           ("outlet", "`to_blocking`")):
+        for window in WINDOWS:
+            names = [f"{program}/{window}/{who}@flights"
+                     for who in ("uvarrow", "ring")]
+            yield Target(f"The flights: {title}, window {window}, one core: "
+                         "more than a ring by hand", "one",
+                         difference(*names), 250, " ns")
+    for stage in STAGES:
+        yield Target(f"The flights: `{stage}` on the loop thread: more than the "
+                     "chain without it", "one",
+                     difference(f"stages/{stage}@flights",
+                                "stages/none@flights"), 80, " ns")
+    yield Target("The flights: `rebatch`, joined: against `memcpy` of as many "
+                 "bytes", "one", ratio("rebatch/shape/join@flights",
+                                       "rebatch/shape/memcpy@flights"), 1.5,
+                 " x")
+    yield Target("The flights: window 64, against Arrow C++ at both ends, how "
+                 "many times faster", "one",
+                 ratio("arrow/64/both@flights", "lane/64/uvarrow@flights"), 10,
+                 " x", least=True)
 
 
 def drive_targets():
@@ -228,8 +254,7 @@ def other_targets():
 def stage_targets():
     """The stages that do not move data, and take; then stages that do, and
     stages with many inputs."""
-    for stage in ("transform", "filter", "limit_rows", "map_async", "merge",
-                  "concat"):
+    for stage in STAGES:
         yield Target(f"`{stage}` on the loop thread: more than the chain "
                      "without it", "one",
                      difference(f"stages/{stage}", "stages/none"), 40, " ns")
@@ -259,17 +284,6 @@ def stage_targets():
     yield Target("10 million batches through a chain of stages: growth after "
                  "the first", "one", lambda get: get("steady/stages"), 256,
                  " KiB")
-
-
-def installed_targets():
-    for case, title in (("drive/64/uvarrow", "one thread"),
-                        ("drive/64/uvarrow-4-maps", "and 4 maps"),
-                        ("lane/64/uvarrow", "lane to `for_each`"),
-                        ("outlet/64/uvarrow", "`to_blocking`")):
-        yield Target("Installed static library against the benched, "
-                     f"instructions of a batch, {title}", "one",
-                     lambda get, case=case: get(f"installed/{case}"), 1.05,
-                     " x", needs="installed/")
 
 
 def event_targets():
@@ -310,7 +324,7 @@ def opencl_targets():
         for way, title in (("ready", "`ready`"), ("array", "`uva_array_wait`")):
             yield Target(
                 f"OpenCL event to loop, {title}, {where}: p50 against "
-                "`clSetEventCallback` and `uv_async_send` by hand", mode,
+                "`clSetEventCallback` and an eventfd by hand", mode,
                 ratio(f"opencl/latency/{way}/p50", "opencl/latency/hand/p50"),
                 1.3, " x", needs="opencl/")
     yield from inside_targets("OpenCL", "opencl", "clFinish")
@@ -342,12 +356,12 @@ def cuda_targets():
 
 
 def targets(figures):
+    yield from flights_targets()
     yield from drive_targets()
     yield from lane_targets()
     yield from outlet_targets(figures)
     yield from other_targets()
     yield from stage_targets()
-    yield from installed_targets()
     yield from event_targets()
     yield from opencl_targets()
     yield from cuda_targets()
@@ -361,9 +375,7 @@ def summary(results):
     figures = {mode: {name: [figure["unit"], *spread(figure["rounds"])]
                       for name, figure in named.items()}
                for mode, named in measures.items()}
-    profiles = {case: rows[:PROFILE_ROWS]
-                for case, rows in results["profiles"].items()}
-    return {**results, "profiles": profiles, "figures": figures,
+    return {**results, "figures": figures,
             "targets": [target.measured(measures)
                         for target in targets(figures)]}
 
@@ -380,27 +392,8 @@ def missing(results):
 
 # ---- the page ---------------------------------------------------------------
 
-def table(head, rows):
-    yield "| " + " | ".join(head) + " |"
-    yield "|" + "|".join("---" if i == 0 else "--:"
-                         for i in range(len(head))) + "|"
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
-
-
-def cell(figures, mode, name):
-    figure = figures[mode].get(name)
-    if not figure:
-        return ""
-    unit, middle, *ends = figure
-    text = f"{number(middle)} {unit}"
-    if ends:
-        text += f" ({number(ends[0])} to {number(ends[1])})"
-    return text
-
-
-def program_rows(kept, program):
-    figures, counts = kept["figures"], kept["instructions"]
+def program_rows(kept, counts, program):
+    figures = kept["figures"]
     names = dict.fromkeys(name for mode in figures.values() for name in mode
                           if name.split("/")[0] == program)
     for name in names:
@@ -409,10 +402,21 @@ def program_rows(kept, program):
                f"{counts[name]:,}" if name in counts else ""]
 
 
+def program_lines(kept, counts, program):
+    if program in shapes.SHAPED:
+        yield from shapes.program_lines(kept["figures"], counts, program)
+        return
+    rows = list(program_rows(kept, counts, program))
+    if rows:
+        yield from table(["Case", "One core", "Two cores", "Instructions"], rows)
+        yield ""
+
+
 def profile_lines(kept):
     """Shows which functions the instructions are spent in, one column for each
     case."""
-    profiles = kept["profiles"]
+    profiles = {case: rows[:PROFILE_ROWS]
+                for case, rows in kept["profiles"].items()}
     if not profiles:
         return
     yield from ("", "## Profiles", "",
@@ -444,9 +448,9 @@ class Reached:
         self.title, self.mode, self.value = title, mode, value
         self.limit, self.unit = limit, unit
 
-    def row(self, kept):
+    def row(self, kept, counts):
         """Returns None without a figure"""
-        figures, counts = kept["figures"][self.mode], kept["instructions"]
+        figures = kept["figures"][self.mode]
         try:
             value = self.value(lambda name: figures[name][1],
                                lambda name: counts[name])
@@ -500,10 +504,6 @@ def reached_batches():
             yield Reached("... instructions of a batch", "one",
                           lambda get, count, name=name:
                           count(name + "uvarrow"), 450, "")
-    yield Reached("Installed static library against the benched, lane to "
-                  "`for_each`: instructions", "one",
-                  lambda get, count: get("installed/lane/64/uvarrow"), 1.05,
-                  " x")
 
 
 def reached_on_two_cores():
@@ -514,12 +514,12 @@ def reached_on_two_cores():
     yield Reached("... the floor: later than beside a thread that only wakes "
                   "the loop", "two",
                   lambda get, count: get("heartbeat/uvarrow")
-                  - get("heartbeat/uv_async_send"), 200, " us")
+                  - get("heartbeat/bell"), 200, " us")
 
 
-def reached_lines(kept):
+def reached_lines(kept, counts):
     """The table for users, without the rows that have no figure"""
-    rows = [reached.row(kept) for reached in
+    rows = [reached.row(kept, counts) for reached in
             (*reached_opening(), *reached_batches(), *reached_on_two_cores())]
     yield from ("", "## Figures for a user of the library", "",
                 "The limit of each figure, and the figure: ratios and differences "
@@ -530,24 +530,30 @@ def reached_lines(kept):
                      [row for row in rows if row])
 
 
-def page(kept):
+def counted_by(counted):
+    return (f"Instructions are the sum over all threads for one more batch, as "
+            f"callgrind counts\nthem, of {counted['code']}.")
+
+
+def page(kept, counted):
+    """`kept` is a summary, `counted` what run.py has counted."""
+    counts = counted["counts"].get("gcc-static", {})
     lines = [HEAD.format(rounds=kept["rounds"], passes=kept["passes"],
                          times=kept["rounds"] * kept["passes"],
                          **kept["machine"]),
              "## Targets", ""]
     lines += table(["Figure", "Measured", "Least to most", "Target", ""],
                    target_rows(kept))
-    lines += reached_lines(kept)
-    lines += ["", "## Figures", "",
-              "Least and most in brackets. Instructions are the sum"
-              " over all threads for one more batch, as callgrind counts them."]
+    lines += reached_lines(kept, counts)
+    lines += ["", "## Figures", "", "Least and most in brackets.",
+              counted_by(counted)]
     for program, title in PROGRAMS.items():
-        rows = list(program_rows(kept, program))
+        rows = list(program_lines(kept, counts, program))
         if rows:
-            lines += ["", f"### {title}", "",
-                      *table(["Case", "One core", "Two cores",
-                              "Instructions"], rows)]
-    lines += profile_lines(kept)
+            lines += ["", f"### {title}", "", *rows[:-1]]
+    lines += shapes.library_lines(counted)
+    lines += list(shapes.growth_lines(kept["figures"], counts))[:-1]
+    lines += profile_lines(counted)
     if os.path.exists(NOTES):
         with open(NOTES, encoding="utf-8") as notes:
             lines += ["", notes.read().rstrip()]

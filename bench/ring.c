@@ -3,7 +3,7 @@
  * Failures: only a wake-up that is lost. A side that is about to sleep
  * announces that and then checks again; a side with something new publishes it
  * and then checks whether the other sleeps. Both use exchanges, so one sees the
- * other. On close: the last side closes the async. */
+ * other. On close: the loop stops polling. */
 #define _GNU_SOURCE
 #include "ring.h"
 
@@ -15,7 +15,7 @@
 #include "suite.h"
 
 void ring_init(struct ring *ring, int32_t window, uint64_t spin_ns,
-               uv_loop_t *loop, uv_async_cb on_wake)
+               uv_loop_t *loop, void (*on_wake)(void *ring))
 {
     const size_t size = sizeof(*ring->slots) * (size_t)window;
 
@@ -25,13 +25,13 @@ void ring_init(struct ring *ring, int32_t window, uint64_t spin_ns,
     memset(ring->slots, 0, size);
     ring->window = (uint64_t)window;
     ring->spin_ns = spin_ns;
-    bench_check(uv_async_init(loop, &ring->async, on_wake) == 0, "async");
-    ring->async.data = ring;
+    bell_init(&ring->bell, loop, on_wake, ring);
 }
 
 void ring_fini(struct ring *ring)
 {
     free(ring->slots);
+    bell_fini(&ring->bell);
 }
 
 bool ring_has_room(const struct ring *ring, uint64_t at)
@@ -88,7 +88,7 @@ void ring_wake_thread(struct ring *ring)
 void ring_wake_loop(struct ring *ring)
 {
     if (!atomic_exchange(&ring->armed, 1))
-        (void)uv_async_send(&ring->async);
+        bell_ring(&ring->bell);
 }
 
 bool ring_must_look_again(struct ring *ring,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lock-free ring of batches between one writing and one reading thread: the
  * code that an expert would write by hand instead of a stream. One side is a
- * libuv loop, woken by an uv_async_t; the other is a thread that sleeps on a
- * futex. The writer is woken when half the ring is free, the reader when it is
- * not empty. The ring has no errors, no cancel, no close and no second stream.
+ * libuv loop, woken as the library wakes it, by a bell; the
+ * other is a thread that sleeps on a futex. The writer is woken when half the
+ * ring is free, the reader when it is not empty. The ring has no errors, no
+ * cancel, no close and no second stream.
  */
 #ifndef BENCH_RING_H
 #define BENCH_RING_H
@@ -14,6 +15,7 @@
 #include <uv.h>
 
 #include "batch.h"
+#include "bell.h"
 
 struct ring {
     struct ArrowDeviceArray *slots; /* owns */
@@ -24,14 +26,14 @@ struct ring {
     alignas(64) _Atomic uint64_t head;   /* batches read so far */
     alignas(64) _Atomic uint32_t asleep; /* the thread sleeps or is about to */
     alignas(64) _Atomic uint32_t armed;  /* the loop has a pending wake-up */
-    uv_async_t async;
+    struct bell bell;                    /* wakes the loop */
 };
 
 /* Prepares a ring of `window` batches; `on_wake` runs on `loop`. */
 void ring_init(struct ring *ring, int32_t window, uint64_t spin_ns,
-               uv_loop_t *loop, uv_async_cb on_wake);
+               uv_loop_t *loop, void (*on_wake)(void *ring));
 
-/* Frees the ring; the loop closes its async. */
+/* Frees the ring; the loop closes its bell. */
 void ring_fini(struct ring *ring);
 
 /* Waits until ready(ring, at) holds. Thread: the other thread. */
@@ -45,7 +47,6 @@ void ring_wake_thread(struct ring *ring);
 /* Wakes the loop, unless it has been woken already. Thread: the other
  * thread. */
 void ring_wake_loop(struct ring *ring);
-
 /* Called before the loop waits, because ready() does not hold. If it returns
  * true, ready() holds by now and no wake-up follows: check again. Thread: loop.
  */

@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 """Runs the programs of the bench, round after round, and prints the results.
 
-Usage: run.py FOLDER [--rounds N] [--scale F] [--no-instructions]
-              [--results FILE] [--page FILE]
+Usage: run.py FOLDER [--rounds N] [--scale F] [--results FILE] [--page FILE]
+       run.py --count FOLDER [--library NAME=FOLDER ...] [--results FILE]
        run.py --from FILE [--page FILE | --check FILE]
 
 FOLDER holds the programs. Each round runs every program, and each program goes
 through its cases three times, so that figures to be compared are measured
-within a second. The median, least and most of each figure are written to FILE
-as JSON (report.py); --from reads them from there instead of running anything.
-The page is docs/benchmarks.md; --check fails if it differs. A run fails if a
-program fails, or if a required target has no figure.
+within a second; some do that with each shape of batches (shapes.py). The median,
+least and most of each figure are written to FILE as JSON (report.py); --from reads
+them from there instead of running anything. The page is docs/benchmarks.md; --check
+fails if it differs. A run fails if a program fails, or if a required target has no
+figure. bench/measure does all of it.
 
 On one core, figures are the CPU time of the process; on two cores, each thread
 has its own core, and the time is the clock's. Instructions are counted by
-callgrind, as the difference between a short and a longer run. The measurements
-of serve/figures.py, postgresql/figures.py and values/figures.py are copied to the
-page from their own results, and the measurements of scripts/gpu_report as well.
+callgrind, as the difference between a short and a longer run; other programs on the
+machine do not change them. --count counts them alone, also for programs that are
+linked with the other libraries of shapes.py, and writes docs/benchmarks_counts.json,
+which the page has beside the times. The measurements of serve/figures.py,
+postgresql/figures.py and values/figures.py are copied to the page from their own
+results, and the measurements of scripts/gpu_report as well.
 """
 import argparse
 import json
@@ -31,6 +35,7 @@ import tempfile
 import gpu_table
 import postgresql.table
 import report
+import shapes
 import serve.table
 import values.table
 
@@ -43,7 +48,7 @@ PROGRAMS = {
     "merge": ("one",), "rebatch": ("one",), "branches": ("one",),
     "take": ("one",),
     "events": ("one", "two"), "opencl": ("one", "two"), "cuda": ("two",),
-    "beside": ("two",), "open": ("one", "two"),
+    "beside": ("two",), "open": ("one", "two"), "scaling": ("one",),
 }
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs")
 # The measurements of other programs: results, title, lines
@@ -67,8 +72,7 @@ COUNTED = [
     *(("drive", f"drive/{window}/uvarrow{maps}", 4096, 20480, "host_run")
       for window in (64, 1) for maps in ("", "-1-map", "-4-maps")),
     *(("stages", f"stages/{stage}", 4096, 20480, "host_run")
-      for stage in ("none", "transform", "filter", "limit_rows", "map_async",
-                    "merge", "concat")),
+      for stage in ("none", *report.STAGES)),
     *((program, f"{program}/{window}/{who}", batches, 5 * batches, None)
       for program in ("lane", "outlet")
       for window, batches in ((1, 1000), (8, 2000), (64, 4000), (512, 8000))
@@ -82,12 +86,17 @@ COUNTED = [
       for window in (1, 64) for who in ("queue_work", "uvarrow")),
     *(("check_hop", f"check_hop/{who}", 1000, 5000, None)
       for who in ("unchecked", "checked", "checked-children")),
+    *(("take", f"take/loop/64/{who}", 4000, 20000, None)
+      for who in ("for_each", "take")),
+    *(("merge", f"merge/{n}", 10000, 20000, None) for n in (2, 1000)),
+    *(("branches", f"branches/{n}/uvarrow", 4000, 20000, None) for n in (1, 3)),
+    *(("rebatch", f"rebatch/shape/{who}", 4096, 12288, None)
+      for who in ("split", "join")),
 ]
-# The programs of these are also linked with the archive that is installed.
-INSTALLED = ("drive/64/uvarrow", "drive/64/uvarrow-4-maps", "lane/64/uvarrow",
-             "outlet/64/uvarrow")
-COUNTED += [(f"installed_{program}", f"installed/{case}", *how)
-            for program, case, *how in COUNTED if case in INSTALLED]
+# With the flights all of these that run with them are counted, with the other
+# shapes these.
+WIDE = re.compile(r"(lane|outlet)/64/uvarrow|drive/64/uvarrow(-on-loop)?|stages/.*"
+                  r"|take/loop/64/.*|branches/.*|merge/2|rebatch/.*")
 
 PROFILED = ("drive/64/uvarrow", "drive/64/uvarrow-4-maps", "lane/64/uvarrow",
             "outlet/64/uvarrow")
@@ -109,6 +118,16 @@ def figures_of(output):
         yield name, float(value), unit
 
 
+def measured_by(program, mode, scale):
+    """The figures of each run of a program in one mode"""
+    before, after = MODES[mode]
+    once = os.path.basename(program) == "bench_steady"
+    for options in shapes.runs(os.path.basename(program)[len("bench_"):], mode):
+        done = run([*before, program, "--passes", str(PASSES), "--scale",
+                    str(scale / SCALE if once else scale), *after, *options])
+        yield from figures_of(done.stdout)
+
+
 def measure(folder, rounds, scale):
     """{mode: {name: {"unit": unit, "rounds": [value, ...]}}}"""
     figures = {mode: {} for mode in MODES}
@@ -120,10 +139,7 @@ def measure(folder, rounds, scale):
             if not os.path.exists(path) or (number and once):
                 continue
             for mode in modes:
-                before, after = MODES[mode]
-                done = run([*before, path, "--passes", str(PASSES), "--scale",
-                            str(scale / SCALE if once else scale), *after])
-                for name, value, unit in figures_of(done.stdout):
+                for name, value, unit in measured_by(path, mode, scale):
                     figures[mode].setdefault(
                         name, {"unit": unit, "rounds": []}
                     )["rounds"].append(value)
@@ -143,29 +159,51 @@ def annotated(out):
 
 def collected(path, case, batches, within):
     """Returns the instructions of one run, in total and by function."""
-    wanted = case.removeprefix("installed/")
+    case, *shape = case.split("@")
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out")
         done = run(["valgrind", "--tool=callgrind", "--fair-sched=yes",
                     f"--callgrind-out-file={out}",
                     *([f"--toggle-collect={within}"] if within else []),
-                    path, "--only", wanted, "--batches", str(batches), "--cold"])
+                    path, "--only", case, "--batches", str(batches), "--cold",
+                    *(("--shape", *shape) if shape else ())])
         return (int(re.search(r"Collected : (\d+)", done.stderr).group(1)),
                 annotated(out) if case in PROFILED else {})
 
 
-def instructions(folder):
+def counted_cases():
+    """All that are counted with the first library"""
+    yield from COUNTED
+    for shape in list(shapes.SHAPES):
+        for program, case, *how in COUNTED:
+            if shape and program in shapes.SHAPED and (
+                    shape == "flights" or WIDE.fullmatch(case)):
+                yield (program, shapes.named(case, shape), *how)
+    for case, (short, long) in shapes.GROWN.items():
+        yield "scaling", case, short, long, None
+
+
+def compared_cases():
+    """All that are counted with each other library"""
+    within = {case: how for _, case, *how in COUNTED}
+    for case, shape, short in shapes.compared():
+        yield (case.split("/")[0], shapes.named(case, shape),
+               *within.get(case, (short, 5 * short, None)))
+
+
+def instructions(folder, cases):
     """Returns the cost of one more batch: {case: total} and {case: [[function,
     share]]}."""
     counts, profiles = {}, {}
+    cases = list(cases)
     if not shutil.which("valgrind"):
         return counts, profiles
-    for number, (program, case, short, long, within) in enumerate(COUNTED):
+    for number, (program, case, short, long, within) in enumerate(cases):
         path = os.path.join(folder, f"bench_{program}")
         if not os.path.exists(path):
             continue
-        print(f"\rinstructions {number + 1} of {len(COUNTED)}", end="",
-              file=sys.stderr, flush=True)
+        print(f"\rinstructions {number + 1} of {len(cases)}: {case}        ",
+              end="", file=sys.stderr, flush=True)
         less, by_less = collected(path, case, short, within)
         more, by_more = collected(path, case, long, within)
         if more == less:
@@ -180,12 +218,25 @@ def instructions(folder):
     return counts, profiles
 
 
-def installed(counts):
-    """Returns, as figures, how many times the instructions of the bench a
-    program takes that is linked with the installed archive."""
-    return {f"installed/{case}": {"unit": "x", "rounds": [
-        counts[f"installed/{case}"] / counts[case]]}
-            for case in INSTALLED if f"installed/{case}" in counts}
+def counted(folder, libraries):
+    """What docs/benchmarks_counts.json holds"""
+    counts, profiles = instructions(folder, counted_cases())
+    for case in profiles:
+        profiles[case] = profiles[case][:report.PROFILE_ROWS]
+    counts = {"gcc-static": counts}
+    for library in libraries:
+        name, _, other = library.partition("=")
+        counts[name], _ = instructions(other, compared_cases())
+    return {"code": code(), "counts": counts, "profiles": profiles}
+
+
+def counts_of():
+    """The last counts, or none"""
+    path = os.path.join(DOCS, "benchmarks_counts.json")
+    if not os.path.exists(path):
+        return {"code": "no code so far", "counts": {}, "profiles": {}}
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def code():
@@ -258,7 +309,8 @@ def arguments():
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=SCALE)
-    parser.add_argument("--no-instructions", action="store_true")
+    parser.add_argument("--count")
+    parser.add_argument("--library", action="append", default=[])
     parser.add_argument("--results")
     parser.add_argument("--page")
     parser.add_argument("--from", dest="origin")
@@ -267,19 +319,19 @@ def arguments():
 
 
 def measured(how):
-    results = {"machine": machine(), "rounds": how.rounds, "passes": PASSES}
-    results["instructions"], results["profiles"] = \
-        ({}, {}) if how.no_instructions else instructions(how.folder)
-    results["figures"] = measure(how.folder, how.rounds, how.scale)
-    results["figures"]["one"].update(installed(results["instructions"]))
-    return results
+    return {"machine": machine(), "rounds": how.rounds, "passes": PASSES,
+            "figures": measure(how.folder, how.rounds, how.scale)}
 
 
 def main():
     how = arguments()
+    if how.count:
+        kept(how, lambda: counted(how.count, how.library))
+        return
     results = None if how.origin else measured(how)
     figures = kept(how, lambda: report.summary(results))
-    page = report.page(figures) + sections() + "\n" + gpu_table.section()
+    page = report.page(figures, counts_of()) + sections() + "\n" + \
+        gpu_table.section()
     if how.page:
         with open(how.page, "w", encoding="utf-8") as file:
             file.write(page)

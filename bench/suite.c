@@ -10,13 +10,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "batch.h"
+
 enum { LEAST_BATCHES = 20 };
 
 struct wishes {
     struct bench_how how; /* except the number of batches */
     double scale;
-    const char *only; /* a case or folder, or "" */
-    int64_t batches;  /* number of batches, or 0 */
+    const char *only;  /* a case or folder, or "" */
+    const char *shape; /* of the batches, or NULL */
+    int64_t batches;   /* number of batches, or 0 */
     int64_t passes;
     bool cold;
 };
@@ -46,6 +49,8 @@ static void wishes_read(struct wishes *wishes, int argc, char **argv)
             wishes->scale = strtod(value, NULL);
         else if (strcmp(argv[i], "--only") == 0)
             wishes->only = value;
+        else if (strcmp(argv[i], "--shape") == 0)
+            wishes->shape = value;
         else if (strcmp(argv[i], "--batches") == 0)
             wishes->batches = strtoll(value, NULL, 10);
         else if (strcmp(argv[i], "--passes") == 0)
@@ -59,11 +64,24 @@ static void wishes_read(struct wishes *wishes, int argc, char **argv)
 static int64_t batches_of(const struct bench_case *what,
                           const struct wishes *wishes)
 {
-    const int64_t scaled = (int64_t)((double)what->batches * wishes->scale);
+    const double wide = (double)(batch_now.columns - 1) / 16;
+    const int64_t scaled =
+        (int64_t)((double)what->batches * wishes->scale / (1 + wide));
 
     if (wishes->batches > 0)
         return wishes->batches;
     return scaled > LEAST_BATCHES ? scaled : LEAST_BATCHES;
+}
+
+static void case_print(const struct bench_case *what,
+                       const struct wishes *wishes, double each_ns)
+{
+    char name[128];
+
+    (void)snprintf(name, sizeof(name), "%s%s%s", what->name,
+                   wishes->shape != NULL ? "@" : "",
+                   wishes->shape != NULL ? wishes->shape : "");
+    bench_print(name, each_ns, "ns");
 }
 
 static void case_measure(const struct bench_case *what,
@@ -78,7 +96,7 @@ static void case_measure(const struct bench_case *what,
     how.batches = batches_of(what, wishes);
     took = what->run(what, &how);
     if ((what->flags & BENCH_PRINTS) == 0)
-        bench_print(what->name, took / (double)how.batches, "ns");
+        case_print(what, wishes, took / (double)how.batches);
 }
 
 /* Returns whether `name` is `path` or lies below it. */
@@ -95,7 +113,8 @@ static bool is_wanted(const struct bench_case *what,
 {
     if ((what->flags & BENCH_APART) != 0 && !wishes->how.apart)
         return false;
-    if ((what->flags & BENCH_PRINTS) != 0 && pass > 0)
+    if ((what->flags & BENCH_PRINTS) != 0 &&
+        (pass > 0 || wishes->shape != NULL))
         return false;
     return is_under(what->name, wishes->only);
 }
@@ -107,6 +126,7 @@ int bench_main(int argc, char **argv, const struct bench_case *cases,
 
     wishes_read(&wishes, argc, argv);
     (void)setenv("UVA_CHECK", "0", 1); /* a checker would be measured, too */
+    batch_use(wishes.shape != NULL ? wishes.shape : "number");
     for (int64_t pass = 0; pass < wishes.passes; pass++)
         for (size_t i = 0; i < count; i++)
             if (is_wanted(&cases[i], &wishes, pass))

@@ -71,27 +71,30 @@ static double taker_run_once(struct taker *taker, struct host *host,
     return ended;
 }
 
-/* `made`: the making of the streams counts. */
+/* Takes `batches` of them in streams that follow each other. The clock is read
+ * before and after each stream; if the making counts, once before the first and
+ * once after the last. */
 static double taker_run_all(const struct bench_case *self,
                             const struct bench_how *how, taker_make_fn *make,
                             bool made)
 {
     struct taker taker;
     struct host host;
-    double took = 0;
+    double took = 0, first, begun, ended = 0;
 
     host_open(&host, how, 0);
+    first = bench_now_ns(how);
     for (int64_t left = how->batches; left > 0; left -= TAKER_AT_ONCE) {
         const int64_t count = left < TAKER_AT_ONCE ? left : TAKER_AT_ONCE;
-        const double before = bench_now_ns(how);
         struct uva_stream *stream = make(&host, self, count);
-        const double begun = made ? before : bench_now_ns(how);
 
-        took += taker_run_once(&taker, &host, stream, self->window) - begun;
+        begun = made ? 0 : bench_now_ns(how);
+        ended = taker_run_once(&taker, &host, stream, self->window);
+        took += ended - begun;
         tally_check(&taker.tally, count);
     }
     host_close(&host);
-    return took;
+    return made ? ended - first : took;
 }
 
 double taker_run(const struct bench_case *self, const struct bench_how *how,

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and tables as the pages have them."""
+
+
+def number(x):
+    if abs(x) >= 100 or x == int(x):
+        return f"{x:,.0f}"
+    return f"{x:.1f}" if abs(x) >= 10 else f"{x:.2f}"
+
+
+def table(head, rows):
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "|".join("---" if i == 0 else "--:"
+                         for i in range(len(head))) + "|"
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def cell(figures, mode, name):
+    figure = figures[mode].get(name)
+    if not figure:
+        return ""
+    unit, middle, *ends = figure
+    text = f"{number(middle)} {unit}"
+    if ends:
+        text += f" ({number(ends[0])} to {number(ends[1])})"
+    return text
