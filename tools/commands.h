@@ -12,6 +12,7 @@ int uva__devices_main(char **args);
 int uva__query_main(char **args);
 int uva__serve_main(char **args); /* if UVA_HAS_SERVE is defined */
 int uva__stall_main(char **args);
+int uva__tables_main(char **args);
 int uva__tck_main(char **args);
 int uva__timeline_main(char **args);
 

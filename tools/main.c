@@ -26,6 +26,8 @@ static const struct command COMMANDS[] = {
     {"serve", "answer queries over HTTP", uva__serve_main},
 #endif
     {"stall", "measure how long a query holds up a loop", uva__stall_main},
+    {"tables", "list the tables of a database, or the columns of one",
+     uva__tables_main},
     {"tck", "test an implementation of Arrow's async streams", uva__tck_main},
     {"timeline", "show a trace of UVA_TRACE as a page", uva__timeline_main},
 };

@@ -108,26 +108,44 @@ static enum name name_find(const char *arg, const char **value)
     return (enum name)name;
 }
 
+/* The sub-commands that take an option: bits of enum uva__options_set. Those
+ * that are not here are of the output. */
+enum {
+    OF_QUERY = 1 << UVA__OPTIONS_OUTPUT,
+    OF_STALL = 1 << UVA__OPTIONS_RUNS,
+    OF_TABLES = 1 << UVA__OPTIONS_TABLES,
+    OF_ALL = OF_QUERY | OF_STALL | OF_TABLES
+};
+
+static const unsigned TAKERS[NAMES] = {
+    [NAME_DRIVER] = OF_ALL,
+    [NAME_ENTRYPOINT] = OF_ALL,
+    [NAME_URI] = OF_ALL,
+    [NAME_OPTION] = OF_ALL,
+    [NAME_CONNECTION_OPTION] = OF_ALL,
+    [NAME_HELP] = OF_ALL,
+    [NAME_FILE] = OF_QUERY | OF_STALL,
+    [NAME_STATEMENT_OPTION] = OF_QUERY | OF_STALL,
+    [NAME_FROM] = OF_QUERY,
+    [NAME_MERGE] = OF_QUERY,
+    [NAME_CAST] = OF_QUERY,
+    [NAME_MAX_BYTES] = OF_QUERY,
+    [NAME_TOKEN_FILE] = OF_QUERY,
+    [NAME_TLS_CA] = OF_QUERY,
+    [NAME_PARAM] = OF_QUERY,
+    [NAME_BATCH_BYTES] = OF_QUERY,
+    [NAME_EXPLAIN] = OF_QUERY,
+    [NAME_SYNC] = OF_STALL,
+    [NAME_ASYNC] = OF_STALL,
+};
+
 static bool name_is_known(const struct uva__options *options, enum name name)
 {
-    switch (name) {
-    case NAME_DRIVER:
-    case NAME_ENTRYPOINT:
-    case NAME_URI:
-    case NAME_FILE:
-    case NAME_OPTION:
-    case NAME_CONNECTION_OPTION:
-    case NAME_STATEMENT_OPTION:
-    case NAME_HELP:
-        return true;
-    case NAME_SYNC:
-    case NAME_ASYNC:
-        return options->set == UVA__OPTIONS_RUNS;
-    case NAMES:
-        return false;
-    default:
-        return options->set == UVA__OPTIONS_OUTPUT;
-    }
+    const unsigned takers = name == NAMES       ? 0
+                            : TAKERS[name] != 0 ? TAKERS[name]
+                                                : OF_QUERY | OF_TABLES;
+
+    return (takers >> options->set & 1) != 0;
 }
 
 /* Stores a "KEY=VALUE" setting. */
@@ -412,7 +430,8 @@ static int options_read(struct uva__options *options, char **args,
                                  "more than one database and one query; put "
                                  "them in quotes");
     }
-    if (options->file != NULL && options->uri == NULL) {
+    if ((options->file != NULL || options->set == UVA__OPTIONS_TABLES) &&
+        options->uri == NULL) {
         options->uri = options->sql;
         options->sql = NULL;
     }
@@ -429,9 +448,11 @@ static int options_find_driver(struct uva__options *options,
         return 0;
     if (options->uri == NULL)
         return uva_error_set(error, EINVAL,
-                             "no driver and no database; the query stands "
-                             "behind its database, as in: uvarrow query a.db "
-                             "'SELECT 1'");
+                             options->set == UVA__OPTIONS_TABLES
+                                 ? "no driver and no database"
+                                 : "no driver and no database; the query "
+                                   "stands behind its database, as in: uvarrow "
+                                   "query a.db 'SELECT 1'");
     code = uva__guess_driver(options->uri, &options->driver, error);
     if (code != 0 || options->driver != NULL ||
         options->set != UVA__OPTIONS_RUNS)
@@ -668,7 +689,9 @@ int uva__options_init(struct uva__options *options, char **args,
         return uva_error_set(error, EINVAL, "%s is for --from",
                              TEXTS[NAME_MAX_BYTES]);
     code = options_find_driver(options, error);
-    return code == 0 ? options_read_sql(options, error) : code;
+    if (code != 0 || set == UVA__OPTIONS_TABLES)
+        return code;
+    return options_read_sql(options, error);
 }
 
 void uva__options_fini(struct uva__options *options)

@@ -23,7 +23,8 @@
 enum uva__options_set {
     UVA__OPTIONS_OUTPUT = 1, /* --output, --in-place, --format and its options,
                                 --from, --param, --trace, --quiet, --verbose */
-    UVA__OPTIONS_RUNS = 2    /* --sync, --async */
+    UVA__OPTIONS_RUNS = 2,   /* --sync, --async */
+    UVA__OPTIONS_TABLES = 3 /* those of the output; `sql` is a table, or NULL */
 };
 
 /* How several inputs become one. 0: one after the other. */

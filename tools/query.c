@@ -35,6 +35,7 @@
 #include "script.h"
 #include "sql.h"
 #include "table.h"
+#include "tables.h"
 #include "target.h"
 #include "terminal.h"
 #include "uvarrow/adbc.h"
@@ -122,6 +123,29 @@ static const char HELP[] =
     "Exit codes: 0 done, or the reader stopped; 1 failed half-way; 2 wrong\n"
     "path, driver, database, query or option; 130 after Ctrl-C.\n";
 
+static const char TABLES_HELP[] =
+    "Usage: uvarrow tables [OPTION]... DATABASE [TABLE]\n"
+    "\n"
+    "Lists the tables and views of a database, or the columns of one: name, "
+    "type,\n"
+    "and whether a value may be missing. TABLE may be SCHEMA.TABLE.\n"
+    "\n"
+    "  --driver, --entrypoint, --uri, --option, --connection-option\n"
+    "                             as in uvarrow query, where they are "
+    "explained\n"
+    "  --output FILE, --in-place, --format FORMAT, --compression METHOD\n"
+    "                             as there\n"
+    "  --no-header, --null TEXT, --delimiter CHARACTER, --plain-types\n"
+    "                             as there\n"
+    "  --limit ROWS               no more rows\n"
+    "  --trace FILE               writes a trace there, for uvarrow timeline\n"
+    "  --quiet                    no progress, no summary\n"
+    "  --verbose                  a summary with delays of the event loop\n"
+    "  -h, --help                 prints this\n"
+    "\n"
+    "Tables of the system are left out. Exit codes are those of uvarrow "
+    "query.\n";
+
 /* One run of the command. */
 struct query {
     struct uva__options options;             /* owns */
@@ -157,7 +181,8 @@ static void query_read_affected(struct query *q,
                                 const struct uva_stream_info *info)
 {
     const int64_t affected = uva_adbc_rows_changed(info);
-    const char *sql = q->options.sql;
+    const char *sql =
+        q->options.set == UVA__OPTIONS_OUTPUT ? q->options.sql : NULL;
 
     if (affected > 0 ||
         (affected == 0 && sql != NULL && uva__sql_is_update(sql)))
@@ -527,6 +552,12 @@ static int query_start_stream(struct query *q)
     if (uva__connect_open(q->runtime, &q->options, q->script.count > 1,
                           &q->session, &q->error) != 0)
         return q->error.code;
+    if (q->options.set == UVA__OPTIONS_TABLES) {
+        q->stream = uva__tables_stream(q->session, q->options.sql);
+        uva_adbc_pool_release(q->session); /* the stream keeps it */
+        q->session = NULL;
+        return query_start_rows(q);
+    }
     return query_start_statement(q);
 }
 
@@ -702,16 +733,16 @@ static void query_choose_view(struct uva__options *options)
         options->view = UVA__VIEW_TABLE;
 }
 
-int uva__query_main(char **args)
+static int query_main(char **args, enum uva__options_set set, const char *help)
 {
     struct query q = {.tally.affected = -1, .line.tally = &q.tally};
     int exit_code = UVA__EXIT_OK;
 
-    if (uva__options_init(&q.options, args, UVA__OPTIONS_OUTPUT, &q.error) != 0)
+    if (uva__options_init(&q.options, args, set, &q.error) != 0)
         exit_code = uva__report_error(&q.error, UVA__EXIT_USAGE);
     else if (q.options.help)
-        fputs(HELP, stdout);
-    else if (q.options.from == NULL &&
+        fputs(help, stdout);
+    else if (q.options.from == NULL && set == UVA__OPTIONS_OUTPUT &&
              uva__script_init(&q.script, &q.options, &q.error) != 0)
         exit_code = uva__report_error(&q.error, UVA__EXIT_USAGE);
     else {
@@ -722,4 +753,14 @@ int uva__query_main(char **args)
     uva__script_fini(&q.script);
     uva__options_fini(&q.options);
     return exit_code;
+}
+
+int uva__query_main(char **args)
+{
+    return query_main(args, UVA__OPTIONS_OUTPUT, HELP);
+}
+
+int uva__tables_main(char **args)
+{
+    return query_main(args, UVA__OPTIONS_TABLES, TABLES_HELP);
 }

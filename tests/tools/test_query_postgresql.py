@@ -44,6 +44,16 @@ class Postgresql(unittest.TestCase):
         self.assertIn("Nested Loop", done.stdout.split("\n")[0])
         self.assertGreater(done.stdout.count("\n"), 2)
 
+    def test_tables_are_listed_without_those_of_the_system(self):
+        done = query(self.uri, "CREATE TABLE listed (a int NOT NULL, b text)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = query(self.uri, command="tables")
+        self.assertIn("postgres,public,listed,table\n", done.stdout)
+        self.assertNotIn("pg_catalog", done.stdout)
+        done = query(self.uri, "public.listed", command="tables")
+        self.assertIn("column,type,nullable\na,int32,", done.stdout)
+        self.assertIn("\nb,text,", done.stdout)
+
     def test_several_statements(self):
         done = query(self.uri, "CREATE TEMP TABLE t (x text); INSERT INTO t "
                      "VALUES ($a$;$a$); SELECT x FROM t")
