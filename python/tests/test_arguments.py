@@ -147,7 +147,8 @@ EVERY_RESULT = set(BAD_RESULTS)
 COROUTINES = {"coroutine function", "partial", "asynchronous call"}
 
 ROWS = {
-    "stream.source": Row(uvarrow.stream),
+    "stream.source": Row(uvarrow.stream, fits=COROUTINES | {
+        "generator function", "asynchronous generator"}),
     "stream.window": Row(lambda v: uvarrow.stream([ONE], window=v),
                          fits=COUNT),
     "stream.max_bytes": Row(lambda v: uvarrow.stream([ONE], max_bytes=v),
@@ -342,11 +343,23 @@ ROWS = {
                                      fits=NONE | {"dict"}),
     "adbc.Session.__aexit__.exc_info": Row( # Python's own
         lambda v: pool().session().__aexit__(v), fits=set(BAD)),
+    "adbc.Pool.__aexit__.exc_info": Row( # not used
+        lambda v: pool().__aexit__(v), fits=set(BAD)),
     "adbc.Pool.__exit__.exc_info": Row( # not used
         lambda v: pool().__exit__(v), fits=set(BAD)),
 }
 # Stages and calls that stand for several streams, and for the event loop
 ROWS.update({
+    "file.path": Row(uvarrow.file, fits=TEXTS, gives={"number"}),
+    "file.format": Row(lambda v: uvarrow.file("x", format=v), fits=NONE),
+    "file.window": Row(lambda v: uvarrow.file("x", window=v), fits=COUNT),
+    "file.max_bytes": Row(lambda v: uvarrow.file("x", max_bytes=v), fits=COUNT),
+    "ipc_reader.reader": Row(uvarrow.ipc_reader, fits={"asynchronous generator"},
+                             gives={"bytes"}),
+    "ipc_reader.window": Row(lambda v: uvarrow.ipc_reader(items(), window=v),
+                             fits=COUNT),
+    "ipc_reader.max_bytes": Row(
+        lambda v: uvarrow.ipc_reader(items(), max_bytes=v), fits=COUNT),
     "merge.schema": Row(lambda v: uvarrow.merge(rows(), rows(), schema=v),
                         fits=NONE),
     "concat.first": Row(uvarrow.concat),
@@ -515,7 +528,8 @@ ROWS.update({name.replace(".Pool.", ".Session."): row
                  "adbc.Pool.execute."))})
 # Arguments that are checked by their parts, too
 PARTS = {
-    "an item of source": Row(lambda v: uvarrow.stream([v])),
+    "an item of source": Row(lambda v: uvarrow.stream([v]), fits=COROUTINES | {
+        "generator function", "asynchronous generator"}),
     "options": Row(lambda v: uvarrow.adbc.Pool("x", options={"a": v}),
                    fits=TEXTS | FLOATS),
     "connection_options": Row(
@@ -573,6 +587,7 @@ def declared():
 
 PROTOCOLS = {node.name: [one.name for one in functions(node)]
              for _, tree in stubs() for node in tree.body if is_protocol(node)}
+PROTOCOLS.update(_Reads=[], _ReceivesSome=[], _Receives=[]) # test_async_sources
 PROTOCOLS["Truth"] = [] # Python itself checks the result of __bool__()
 ALIASES = {node.target.id: node.value for _, tree in stubs()
            for node in tree.body

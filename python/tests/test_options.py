@@ -73,6 +73,14 @@ MEMBERS = {
         "name": No("a source of Python has that of its kind"),
         "expect": No("an object with __arrow_c_stream__ does not say it"),
         "busy_ms": No("the queries of a pool have it")},
+    "ipc_source": {
+        "fd": (uvarrow.file, "path"),
+        "window": (uvarrow.file, "window"),
+        "need_end_mark": No("ipc_reader() needs it, a file does not"),
+        "max_bytes": No("as the library has it"),
+        "mmap": No("a mapped file must not change while its batches live"),
+        "permits": No("a semaphore does that in Python"),
+        "on_released": OURS, "ctx": OURS},
     "push_source": {
         "on_writable": OURS, "on_closed": OURS, "free_ctx": OURS, "ctx": OURS,
         "device_type": No("batches of to_reader() are the CPU's"),

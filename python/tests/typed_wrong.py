@@ -33,6 +33,14 @@ async def later_items() -> AsyncIterator[uvarrow.Batch]:
         yield batch
 
 
+async def later_bytes() -> AsyncIterator[bytes]:
+    yield b""
+
+
+async def later_numbers() -> AsyncIterator[int]:
+    yield 5
+
+
 async def open_later() -> uvarrow.Reader:
     return uvarrow.stream([]).to_reader()
 
@@ -50,10 +58,15 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.stream({"n": [1]}) # wrong
     uvarrow.stream(object()) # wrong
     uvarrow.stream(lambda: 42) # wrong
-    uvarrow.stream(open_later) # wrong
-    uvarrow.stream(later_items) # wrong
-    uvarrow.stream(later_items()) # wrong
     uvarrow.stream([batch], window="x") # wrong
+    uvarrow.stream(later_numbers()) # wrong
+    uvarrow.stream(later_numbers) # wrong
+    uvarrow.stream(double_later) # wrong
+    uvarrow.stream([later_items(), 5]) # wrong
+    uvarrow.file(5) # wrong
+    uvarrow.file("x", format="xml") # wrong
+    uvarrow.ipc_reader(5) # wrong
+    uvarrow.ipc_reader(later_items()) # wrong
     uvarrow.stream([batch], interrupt=5) # wrong
     rows.map(5) # wrong
     rows.map(later) # wrong
@@ -109,6 +122,13 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
         pass
     uvarrow.adbc.Pool("sqlite").connection(autocommit="yes") # wrong
 
+    uvarrow.stream(open_later)
+    uvarrow.stream(later_items)
+    uvarrow.stream(later_items())
+    uvarrow.stream([later_items(), batch, lambda: batch, rows])
+    uvarrow.stream([uvarrow.file(Path("x")), uvarrow.file("y", format="csv")])
+    uvarrow.file(open("x", "rb"))
+    uvarrow.ipc_reader(later_bytes())
     rows.map(later_batch).map(partial(later_batch)).map(later_batch, concurrency=4)
     rows.map(lambda batch: later_batch(batch), concurrency=4, ordered=False)
     rows.filter(later).filter(lambda batch: later(batch), concurrency=2)

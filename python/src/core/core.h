@@ -226,9 +226,11 @@ struct tap {
     struct tap *origin; /* counts: of the stream from which this branches off */
     struct holder *holders; /* not freed */
     PyObject *waiters;      /* owns: a list; NULL */
+    PyObject *begin; /* owns: called when the stream is started; NULL: it was */
     PyObject *exception; /* owns: raised by a function of this stream; NULL */
     char text[256];      /* the text that the library was given instead */
     int branches;        /* taps that have this one as their origin */
+    int users;           /* streams that may still start it */
     bool is_ready;       /* in host->ready */
     bool is_closed;      /* of a writer: no reader any more */
     bool is_part;        /* merged into another one, which has the host */
@@ -239,6 +241,10 @@ struct tap {
 struct tap *tap_new(Host *host);
 struct tap *tap_acquire(struct tap *tap); /* Thread: any */
 void tap_release(struct tap *tap);        /* Thread: any */
+
+/* A stream of the tap is started: calls `begin` of the tap, of taps merged into
+ * it, and of their origins. */
+void tap_begin(struct tap *tap);
 
 /* Has the waiters of the tap called when the turn is over. Loop thread. */
 void tap_ready(struct tap *tap);
@@ -387,6 +393,9 @@ int rows_open(PyObject *iterator, const char *name, struct tap *tap,
 int rows_open_device(PyObject *iterator, const char *name, struct tap *tap,
                      int device_type, struct ArrowDeviceArrayStream *out);
 
+/* The schema of a source that has no batch: no columns. */
+int schema_of_nothing(struct ArrowSchema *out);
+
 /* Wraps `stream` in place, so that the GIL is lent while it waits. `schema`, if
  * it is not NULL, is copied and given without waiting. -1 with an exception;
  * then the stream is released. */
@@ -482,6 +491,9 @@ int stage_filter(struct tap *tap, PyObject *function,
                  const struct uva_window *window);
 int stage_trace(struct tap *tap, PyObject *function);
 
+/* Has a function called on the loop thread when the stage above has ended. */
+int stage_watch_end(struct tap *tap, PyObject *function);
+
 /* A coroutine function. `args`: the function, a schema or None, a function that
  * makes a task of a coroutine, the most calls at one time, whether results may
  * come in any order, whether it filters (later.c). */
@@ -523,6 +535,10 @@ PyObject *stream_opened(Stream *self, struct uva_stream *stream);
 
 /* Makes `other` a part of a stream with that tap. */
 void stream_join(struct tap *tap, Stream *other);
+
+/* Sources of bytes (bytes.c), and batches that are pushed (writer.c) */
+PyObject *stream_file(PyObject *object, PyObject *args);
+PyObject *stream_push(PyObject *object, PyObject *args);
 
 /* Several streams (together.c), and one that is opened again (retry.c). */
 PyObject *stream_merge(PyObject *object, PyObject *args);

@@ -36,6 +36,7 @@ static struct uva_stream *again_take(struct tap *tap, PyObject *result)
     if (!stream_can_build(other))
         return NULL;
     stream_join(tap, other);
+    tap_begin(other->tap);
     return uva_stream_acquire(other->tap->stream);
 }
 

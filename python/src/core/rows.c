@@ -200,8 +200,7 @@ static void rows_free(struct rows *rows)
     free(rows);
 }
 
-/* An iterator without a batch has no columns. */
-static int schema_of_nothing(struct ArrowSchema *out)
+int schema_of_nothing(struct ArrowSchema *out)
 {
     static const struct ArrowSchema nothing = {.format = "+s", .name = ""};
     struct ArrowSchema live = nothing;

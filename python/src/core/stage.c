@@ -305,3 +305,36 @@ int stage_trace(struct tap *tap, PyObject *callable)
                                                  .ctx = function});
     return 0;
 }
+
+/* ---- the end ------------------------------------------------------------- */
+
+/* Called inside a turn, as trace_event(). */
+static void watch_event(void *ctx, const struct uva_trace_event *event)
+{
+    struct function *function = ctx;
+    PyObject *callable, *done;
+    struct gil gil;
+
+    if (event->kind != UVA_TRACE_END || !gil_enter(&gil))
+        return;
+    callable = Py_NewRef(function->held.objects[CALLABLE]);
+    done = PyObject_CallFunctionObjArgs(callable, NULL);
+    if (done == NULL)
+        PyErr_WriteUnraisable(callable);
+    Py_XDECREF(done);
+    Py_DECREF(callable);
+    gil_leave(&gil);
+}
+
+int stage_watch_end(struct tap *tap, PyObject *callable)
+{
+    struct function *function = function_new(tap, callable, Py_None);
+
+    if (function == NULL)
+        return -1;
+    (void)uva_stream_inspect(tap->stream,
+                             &(struct uva_trace){.event = watch_event,
+                                                 .free_ctx = function_free,
+                                                 .ctx = function});
+    return 0;
+}

@@ -180,6 +180,7 @@ static int stream_start(Stream *self)
     }
     self->started = true;
     self->since_ns = now_ns();
+    tap_begin(self->tap);
     return 0;
 }
 
@@ -400,11 +401,12 @@ static PyObject *stream_note(PyObject *object, PyObject *exception)
     return Py_BuildValue("is", error.code, error.message);
 }
 
-/* Whether every Python source of the stream is freed. */
+/* Whether every Python source of the stream is freed, or other branches read
+ * it. */
 static bool stream_is_released(const Stream *self)
 {
     for (const struct tap *tap = self->tap; tap != NULL; tap = tap->merged)
-        if (atomic_load(&tap->sources) != 0)
+        if (tap->users <= 1 && atomic_load(&tap->sources) != 0)
             return false;
     return true;
 }
@@ -433,6 +435,8 @@ static PyObject *stream_close(PyObject *object, PyObject *unused)
     } else if (!self->exported) {
         struct uva_stream *stream = self->tap->stream;
 
+        if (self->tap->users == 1) /* no branch needs it */
+            Py_CLEAR(self->tap->begin);
         self->tap->stream = NULL; /* a freed object may call this again */
         self->exported = true;
         uva_stream_release(stream); /* it frees its source */
@@ -550,6 +554,21 @@ static PyObject *stream_cast(PyObject *object, PyObject *capsule)
     if (schema == NULL || !checked_is_rows(schema, "schema"))
         return NULL;
     (void)uva_stream_cast(self->tap->stream, schema);
+    return stream_built(self);
+}
+
+/* _watch(begin, end or None): functions that are called when the stream is
+ * started, and when its source has ended */
+static PyObject *stream_watch(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    PyObject *begin, *end;
+
+    if (!PyArg_ParseTuple(args, "OO", &begin, &end) || !stream_can_build(self))
+        return NULL;
+    self->tap->begin = Py_NewRef(begin);
+    if (end != Py_None && stage_watch_end(self->tap, end) != 0)
+        return NULL;
     return stream_built(self);
 }
 
@@ -826,6 +845,7 @@ static PyObject *stream_reader(PyObject *object, PyObject *args)
         stream_block(self->tap->stream, args, &out) != 0)
         return NULL;
     self->exported = true;
+    tap_begin(self->tap);
     return polite_wrap(&out, NULL) != 0 ? NULL : stream_capsule(&out);
 }
 
@@ -843,6 +863,7 @@ static PyObject *stream_device_reader(PyObject *object, PyObject *args)
     window.bytes = bytes;
     capsule = device_stream_capsule(self->tap->stream, &window);
     self->exported |= capsule != NULL;
+    tap_begin(self->tap);
     return capsule;
 }
 
@@ -1091,6 +1112,9 @@ static PyMethodDef stream_methods[] = {
     {"_filter", stream_filter, METH_O, NULL},
     {"_cast", stream_cast, METH_O, NULL},
     {"_trace", stream_trace, METH_O, NULL},
+    {"_watch", stream_watch, METH_VARARGS, NULL},
+    {"_file", stream_file, METH_VARARGS, NULL},
+    {"_push", stream_push, METH_VARARGS, NULL},
     {"_limit", stream_limit, METH_VARARGS, NULL},
     {"_encode", stream_encode, METH_VARARGS, NULL},
     {"_without_offsets", stream_without_offsets, METH_NOARGS, NULL},

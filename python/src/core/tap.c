@@ -21,6 +21,7 @@ struct tap *tap_new(Host *host)
     }
     atomic_init(&tap->references, 1);
     atomic_init(&tap->sources, 0);
+    tap->users = 1;
     tap->host = host;
     tap->below = host->taps;
     if (host->taps != NULL)
@@ -59,6 +60,21 @@ void tap_release(struct tap *tap)
         free(tap);
         tap_release(origin);
         tap = merged;
+    }
+}
+
+void tap_begin(struct tap *tap)
+{
+    for (; tap != NULL; tap = tap->merged) {
+        PyObject *begin = tap->begin, *done;
+
+        tap->begin = NULL;
+        done = begin == NULL ? NULL : PyObject_CallFunctionObjArgs(begin, NULL);
+        if (begin != NULL && done == NULL)
+            PyErr_WriteUnraisable(begin);
+        Py_XDECREF(done);
+        Py_XDECREF(begin);
+        tap_begin(tap->origin);
     }
 }
 
@@ -254,6 +270,7 @@ int tap_traverse(const struct tap *tap, visitproc visit, void *arg)
 {
     for (; tap != NULL; tap = tap->merged) {
         Py_VISIT(tap->exception);
+        Py_VISIT(tap->begin);
         for (const struct holder *h = tap->holders; h != NULL; h = h->next)
             for (int i = 0; i < HOLDER_OBJECTS; i++)
                 Py_VISIT(h->objects[i]);
@@ -277,6 +294,13 @@ static void tap_leave_host(struct tap *tap)
     tap->host = NULL;
 }
 
+/* One stream less may start it. What `begin` refers to may count this tap. */
+static void tap_less(struct tap *tap)
+{
+    if (tap != NULL && --tap->users == 0)
+        Py_CLEAR(tap->begin);
+}
+
 static void tap_drop_stream(void *ctx)
 {
     struct tap *tap = ctx;
@@ -290,8 +314,11 @@ static void tap_drop_stream(void *ctx)
 void tap_close(struct tap *tap, unsigned made_with_forks)
 {
     if (!tap->is_part)
-        for (struct tap *t = tap; t != NULL; t = t->merged)
+        for (struct tap *t = tap; t != NULL; t = t->merged) {
             tap_leave_host(t);
+            tap_less(t);
+            tap_less(t->origin);
+        }
     if (made_with_forks != fork_number())
         return; /* these objects are the parent's */
     if (uva_runtime_on_loop(tap->runtime) ||

@@ -156,6 +156,7 @@ static struct tap *branch_tap(Host *host, struct tap *origin)
     tap->device = origin->device;
     tap->origin = tap_acquire(origin);
     origin->branches++;
+    origin->users++;
     return tap;
 }
 

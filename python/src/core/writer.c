@@ -18,6 +18,8 @@ typedef struct {
     struct ArrowSchema schema; /* owns */
     unsigned forks;            /* fork_number() when it was made */
     char item[32];             /* the name of a batch in errors */
+    struct tap *of; /* counts: of the Stream that reads it here; NULL: a thread
+                       reads it */
 } Writer;
 
 static void writer_on_writable(void *ctx, struct uva_pusher *pusher)
@@ -108,6 +110,78 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args,
     return NULL;
 }
 
+/* The Stream need not wait for this writer any more. */
+static void writer_leave(Writer *self)
+{
+    struct tap *of = self->of;
+
+    self->of = NULL;
+    if (of == NULL)
+        return;
+    atomic_fetch_sub(&of->sources, 1);
+    if (self->forks == fork_number())
+        tap_post_ready(of);
+    tap_release(of);
+}
+
+/* _push(host, name of the iterable, batches, bytes) -> the Writer of this
+ * stream */
+PyObject *stream_push(PyObject *object, PyObject *args)
+{
+    struct uva_push_source how = {.on_writable = writer_on_writable,
+                                  .on_closed = writer_on_closed,
+                                  .free_ctx = writer_free_ctx};
+    Stream *self = (Stream *)object;
+    PyObject *host, *result;
+    const char *name;
+    long long bytes;
+    Writer *writer;
+
+    if (self->tap != NULL ||
+        !PyArg_ParseTuple(args, "O!siL", host_type, &host, &name,
+                          &how.window.batches, &bytes))
+        return self->tap != NULL ? core_raise(EBUSY, "opened twice", NULL)
+                                 : NULL;
+    if (!host_check((Host *)host))
+        return NULL;
+    how.window.bytes = bytes;
+    self->window = how.window;
+    self->host = (Host *)Py_NewRef((PyObject *)host);
+    self->tap = tap_new(self->host);
+    writer = self->tap == NULL ? NULL : (Writer *)core_alloc(writer_type);
+    if (writer == NULL)
+        return NULL;
+    writer->host = (Host *)Py_NewRef((PyObject *)host);
+    writer->forks = fork_number();
+    PyOS_snprintf(writer->item, sizeof(writer->item), "an item of %s", name);
+    writer->tap = tap_new(writer->host);
+    if (writer->tap == NULL) {
+        Py_DECREF((PyObject *)writer);
+        return NULL;
+    }
+    how.ctx = tap_acquire(writer->tap);
+    writer->of = tap_acquire(self->tap);
+    atomic_fetch_add(&self->tap->sources, 1);
+    result = stream_opened(self, uva_stream_from_pusher(self->host->runtime,
+                                                        &how, &writer->pusher));
+    Py_XDECREF(result);
+    return (PyObject *)writer;
+}
+
+/* note(exception) -> (errno, text): keeps the exception that the Stream raises
+ * when it fails with that text */
+static PyObject *writer_note(PyObject *object, PyObject *exception)
+{
+    Writer *self = (Writer *)object;
+    struct uva_error error = {0};
+
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    if (self->of == NULL)
+        return NULL;
+    (void)tap_fail(self->of, &error);
+    return Py_BuildValue("is", error.code, error.message);
+}
+
 /* reader(batches, bytes): the capsule; once */
 static PyObject *writer_reader(PyObject *object, PyObject *args)
 {
@@ -162,6 +236,17 @@ static PyObject *writer_push(PyObject *object, PyObject *batch)
     return PyLong_FromLong(code);
 }
 
+/* An iterable without an item has no columns. */
+static void writer_set_nothing(Writer *self)
+{
+    struct ArrowSchema nothing;
+    int code = EPIPE;
+
+    if (self->pusher != NULL && schema_of_nothing(&nothing) == 0)
+        code = uva_pusher_set_schema(self->pusher, &nothing);
+    (void)code; /* the close reports that it has no schema */
+}
+
 static PyObject *writer_close(PyObject *object, PyObject *args)
 {
     Writer *self = (Writer *)object;
@@ -173,9 +258,12 @@ static PyObject *writer_close(PyObject *object, PyObject *args)
         return NULL;
     if (code != 0)
         (void)uva_error_set(&error, code, "%s", text != NULL ? text : "");
+    else if (self->of != NULL && !uva_schema_is_live(&self->schema))
+        writer_set_nothing(self);
     if (self->pusher != NULL && self->forks == fork_number())
         uva_pusher_close(self->pusher, code != 0 ? &error : NULL, NULL);
     self->pusher = NULL;
+    writer_leave(self);
     Py_RETURN_NONE;
 }
 
@@ -208,6 +296,7 @@ static void writer_dealloc(PyObject *object)
         (void)uva_error_set(&error, ECANCELED, "its writer was dropped");
         uva_pusher_close(self->pusher, &error, NULL);
     }
+    writer_leave(self);
     if (self->tap != NULL)
         tap_close(self->tap, self->forks);
     uva_schema_release(&self->schema);
@@ -218,6 +307,7 @@ static void writer_dealloc(PyObject *object)
 static PyMethodDef writer_methods[] = {
     {"reader", writer_reader, METH_VARARGS, NULL},
     {"push", writer_push, METH_O, NULL},
+    {"note", writer_note, METH_O, NULL},
     {"close", writer_close, METH_VARARGS, NULL},
     {"is_closed", writer_is_closed, METH_NOARGS, NULL},
     {"_wait", writer_wait, METH_O, NULL},

@@ -20,6 +20,7 @@ from ._host import EXIT_STUCK
 from ._catalog import partition
 from ._options import configure
 from ._runtime import RuntimeStats, drain, stats
+from ._source import file, ipc_reader
 from ._stream import (DeviceReader, Failure, Reader, StageStats, Stream, concat,
                       ipc, merge, stream, to_reader)
 from . import adbc
@@ -30,6 +31,7 @@ Schema = _core.Schema
 
 __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "Reader", "RuntimeStats", "Schema", "StageStats", "Stream", "adbc",
-           "concat", "configure", "drain", "from_dlpack", "ipc", "merge",
+           "concat", "configure", "drain", "file", "from_dlpack", "ipc",
+           "ipc_reader", "merge",
            "partition", "stats", "stream", "to_reader"]
 __version__ = _core.version

@@ -1,6 +1,8 @@
 # The types of the public names. tests/test_types.py checks them.
 from collections.abc import (AsyncGenerator, AsyncIterable, Awaitable, Callable,
-                             Coroutine, Iterable, Iterator)
+                             Coroutine, Iterable, Iterator, Sequence)
+from os import PathLike
+from socket import socket
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, final, overload
 
 import pyarrow as pa
@@ -10,7 +12,8 @@ from . import adbc as adbc
 
 __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "Reader", "RuntimeStats", "Schema", "StageStats", "Stream", "adbc",
-           "concat", "configure", "drain", "from_dlpack", "ipc", "merge",
+           "concat", "configure", "drain", "file", "from_dlpack", "ipc",
+           "ipc_reader", "merge",
            "partition", "stats", "stream", "to_reader"]
 __version__: Final[str]
 EXIT_STUCK: Final[int]
@@ -42,6 +45,12 @@ _Array: TypeAlias = ArrowArray | ArrowDeviceArray
 _Stream: TypeAlias = ArrowStream | ArrowDeviceStream
 _Source: TypeAlias = (
     _Stream | _Array | CapsuleType | Iterable[_Stream | _Array]
+)
+
+_AsyncSource: TypeAlias = (
+    AsyncIterable[_Stream | _Array]
+    | Callable[[], AsyncIterable[_Stream | _Array]]
+    | Callable[[], Coroutine[Any, Any, _Source | AsyncIterable[_Stream | _Array]]]
 )
 
 # A number, such as a bool, also one of numpy: `__bool__` alone fits None, too
@@ -294,13 +303,50 @@ class Reader:
     ) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
+_Mixed: TypeAlias = Stream | _AsyncSource | _Stream | _Array | Callable[[], _Source]
+
+@overload
 def stream(
-    source: _Source | Callable[[], _Source],
+    source: Sequence[_Mixed],
     *,
     window: int = 64,
     max_bytes: int = 33554432,
     interrupt: Callable[[], object] | None = None,
     device_type: int | None = None,
+) -> Stream: ...
+@overload
+def stream(
+    source: Stream | _AsyncSource | Callable[[], _Source] | _Source,
+    *,
+    window: int = 64,
+    max_bytes: int = 33554432,
+    interrupt: Callable[[], object] | None = None,
+    device_type: int | None = None,
+) -> Stream: ...
+class _HasFileno(Protocol):
+    def fileno(self) -> int: ...
+
+class _Reads(Protocol):
+    async def read(self, n: int, /) -> bytes: ...
+
+class _ReceivesSome(Protocol):
+    async def receive_some(self, n: int, /) -> bytes: ...
+
+class _Receives(Protocol):
+    async def receive(self, n: int, /) -> bytes: ...
+
+def file(
+    path: str | PathLike[str] | _HasFileno,
+    *,
+    format: Literal["arrow", "parquet", "csv", "json", "orc"] | None = None,
+    window: int = 64,
+    max_bytes: int = 33554432,
+) -> Stream: ...
+def ipc_reader(
+    reader: socket | _Reads | _ReceivesSome | _Receives | AsyncIterable[bytes],
+    *,
+    window: int = 64,
+    max_bytes: int = 33554432,
 ) -> Stream: ...
 def merge(
     first: Stream,

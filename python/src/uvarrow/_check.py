@@ -262,13 +262,13 @@ def capsule(value, is_device, name):
 # ---- sources of streams -----------------------------------------------------
 
 _HINTS = (
-    ((str, os.PathLike), "open it first, such as pyarrow.dataset.dataset(path)"
-     ".scanner().to_reader()"),
-    ((bytes, bytearray, memoryview, io.IOBase), "open it first, such as "
-     "pyarrow.ipc.open_stream(file)"),
+    ((str, os.PathLike), "uvarrow.file(path) reads a file"),
+    (io.IOBase, "uvarrow.file(file) reads an open file"),
+    ((bytes, bytearray, memoryview), "open it first, such as "
+     "pyarrow.ipc.open_stream(bytes)"),
     (Mapping, "make a table of it, such as pyarrow.table(mapping)"),
-    (AsyncIterable, "uvarrow.to_reader(iterable, schema) makes a source of an "
-     "asynchronous iterable"),
+    (AsyncIterable, "an asynchronous iterable is passed itself, not by a function "
+     "that is not `async`"),
 )
 
 

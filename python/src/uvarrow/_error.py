@@ -6,7 +6,8 @@ from . import _core
 
 
 # Functions of C in the texts of errors, as they are called here.
-_NAMES = {"uva_adbc_pool_session()": "pool.session()",
+_NAMES = {"uva_stream_from_file: ": "",
+          "uva_adbc_pool_session()": "pool.session()",
           "uva_stream_from_commit()": "session.commit()",
           "uva_stream_from_rollback()": "session.rollback()"}
 

@@ -87,6 +87,10 @@ class AsyncioHost(_core.Host):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    async def send(self, sock, data):
+        """Writes all bytes to a socket that does not block."""
+        await self._loop().sock_sendall(sock, data)
+
     def starter(self):
         """A function that makes a task of a coroutine, in a copy of the context
         of now, and returns an object with cancel()."""
@@ -214,6 +218,14 @@ class TrioHost(_core.Host):
 
     def spawn(self, function):
         self._trio.lowlevel.spawn_system_task(function)
+
+    async def send(self, sock, data):
+        rest = memoryview(data).cast("B")
+        while rest:
+            try:
+                rest = rest[sock.send(rest):]
+            except BlockingIOError:
+                await self._trio.lowlevel.wait_writable(sock)
 
     def starter(self):
         context = contextvars.copy_context()

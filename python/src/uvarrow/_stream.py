@@ -366,8 +366,25 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
     device of the data, if that is not the CPU's: 2 for CUDA. A batch comes
     when its event is complete.
 
+    Or `source` is an asynchronous iterable of objects with `__arrow_c_array__` or
+    `__arrow_c_stream__`, of one schema, or an `async` function that returns one
+    or any other source: it is read on the event loop, and closed with the
+    stream. A list of sources, among them a Stream, is one after the other; of
+    one schema, too.
+
     Returns a Stream. It is opened when it is first read.
     """
+    if _check.is_a(source, Stream):
+        return source
+    if _source.is_async(source):
+        _check.optional(_source.refuse, interrupt, "interrupt")
+        _check.optional(_source.refuse, device_type, "device_type")
+        return _source.read_async(source, _check.count(window, "window"),
+                                  _half(max_bytes))
+    if _source.is_several(source):
+        return concat(*[stream(one, window=window, max_bytes=max_bytes,
+                               interrupt=interrupt, device_type=device_type)
+                        for one in source])
     _check.optional(_check.function, interrupt, "interrupt")
     device = -1
     if device_type is not None:
@@ -666,3 +683,5 @@ class _Chunks(AsyncGenerator):
 for _public in (Stream, StageStats, Failure, Reader, DeviceReader, stream, merge,
                 concat, to_reader, ipc):
     _public.__module__ = "uvarrow"
+
+from . import _source # it needs the names above
