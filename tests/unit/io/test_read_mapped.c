@@ -189,11 +189,15 @@ static void keep(bool is_mapped)
     const struct uva_consumer consumer = {.on_batch = keep_batch,
                                           .on_done = on_done};
     struct uva_stream *stream = from_file(is_mapped);
+    struct uva_error error = {0};
+    int code;
 
     recording_init(&f.got);
-    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    code = uva_stream_for_each(stream, &consumer, &error);
     uva_stream_release(stream);
-    loop_until(&f.loop, is_done, NULL);
+    f.got.outcome = (struct uva_outcome){.end = UVA_END_FAILED, .error = error};
+    if (code == 0)
+        loop_until(&f.loop, is_done, NULL);
 }
 
 /* Reads it, in whatever way that ends. */
@@ -415,6 +419,18 @@ START_TEST(a_pipe_is_read)
 }
 END_TEST
 
+/* A file with more bytes than there are addresses, nearly all of them in no
+ * block of the disk: the stream at its begin is read. */
+START_TEST(what_is_too_large_to_be_mapped_is_read)
+{
+    (void)write_batches(UVA_FORMAT_ARROW);
+    ck_assert_int_eq(ftruncate(file, INT64_C(1) << 60), 0);
+    ck_assert_int_eq(lseek(file, 0, SEEK_SET), 0);
+    run(from_file(true));
+    check_complete();
+}
+END_TEST
+
 START_TEST(an_empty_file_is_refused)
 {
     run(from_file(true));
@@ -451,6 +467,97 @@ START_TEST(a_file_stays_where_it_is)
     run(from_file(_i == 1));
     check_complete();
     ck_assert_int_eq(lseek(file, 0, SEEK_CUR), 0);
+}
+END_TEST
+
+/* ---- many buffers -------------------------------------------------------- */
+
+/* Texts, each in a buffer of its own. */
+enum { TEXTS = 30, TEXT_SIZE = 13 };
+
+static const char text_bytes[] = "thirteen long";
+static int32_t views[TEXTS][4];
+static int64_t text_sizes[TEXTS];
+static int32_t text_offsets[] = {0, 8, TEXT_SIZE};
+static int8_t indices[TEXTS];
+
+static void views_make(struct ArrowSchema *schema, struct ArrowArray *array)
+{
+    plain_schema(schema, "vu", "views", 0);
+    plain_array(array, TEXTS, 3 + TEXTS, 0);
+    for (int32_t i = 0; i < TEXTS; i++) {
+        views[i][0] = TEXT_SIZE;
+        memcpy(&views[i][1], text_bytes, 4);
+        views[i][2] = i;
+        text_sizes[i] = TEXT_SIZE;
+        array->buffers[2 + i] = text_bytes;
+    }
+    array->buffers[1] = views;
+    array->buffers[2 + TEXTS] = text_sizes;
+}
+
+/* A batch whose first column has more buffers than most arrays, in front of
+ * numbers and a dictionary. */
+static void many_make(struct ArrowSchema *root, struct ArrowDeviceArray *out)
+{
+    struct ArrowArray *array = &out->array, *values;
+
+    plain_schema(root, "+s", "", 3);
+    uva_array_clear(out);
+    out->device_type = ARROW_DEVICE_CPU;
+    out->device_id = -1;
+    plain_array(array, TEXTS, 1, 3);
+    views_make(root->children[0], array->children[0]);
+    plain_schema(root->children[1], "i", "numbers", 0);
+    plain_array(array->children[1], TEXTS, 2, 0);
+    array->children[1]->buffers[1] = views;
+    plain_schema(root->children[2], "c", "names", 0);
+    plain_schema(plain_schema_dictionary(root->children[2]), "u", "", 0);
+    plain_array(array->children[2], TEXTS, 2, 0);
+    array->children[2]->buffers[1] = indices;
+    values = plain_array_dictionary(array->children[2]);
+    plain_array(values, 2, 3, 0);
+    values->buffers[1] = text_offsets;
+    values->buffers[2] = text_bytes;
+}
+
+static void many_write(void)
+{
+    struct ArrowDeviceArray batch;
+    struct ArrowSchema root;
+    struct uva_part part;
+
+    many_make(&root, &batch);
+    ck_assert_int_eq(uva_array_encode(&root, &batch, 1, NULL, &part, NULL), 0);
+    write_part(&part);
+    uva_schema_release(&root);
+}
+
+/* Each allocation fails once, too. */
+START_TEST(many_buffers_are_read)
+{
+    struct ArrowDeviceArray batch;
+    struct ArrowSchema root;
+    bool failed = true;
+
+    many_write();
+    many_make(&root, &batch);
+    for (long k = 1; failed; k++) {
+        reopen(0);
+        faulty_libc_fail(k);
+        keep(_i == 1);
+        failed = faulty_libc_stop();
+        if (f.got.outcome.end == UVA_END_COMPLETE) {
+            ck_assert_int_eq(count, 1);
+            ck_assert(every_type_equal(&root, &arrays[0].array, &batch.array));
+        } else {
+            ck_assert(failed);
+            ck_assert_int_eq(f.got.outcome.error.code, ENOMEM);
+        }
+        release_arrays();
+    }
+    uva_array_release(&batch);
+    uva_schema_release(&root);
 }
 END_TEST
 
@@ -499,7 +606,9 @@ int main(void)
     suite_add_loops(all, 0, 2, arrays_outlive_all_else, batches_are_equal,
                     a_cut_fails_alike, a_file_that_becomes_shorter_fails,
                     a_pipe_is_read, a_stream_is_left_at_its_end,
-                    a_file_stays_where_it_is, every_allocation_may_fail, NULL);
-    suite_add(all, an_empty_file_is_refused, NULL);
+                    a_file_stays_where_it_is, many_buffers_are_read,
+                    every_allocation_may_fail, NULL);
+    suite_add(all, an_empty_file_is_refused,
+              what_is_too_large_to_be_mapped_is_read, NULL);
     return suite_run(suite);
 }
