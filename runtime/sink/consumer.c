@@ -202,6 +202,7 @@ void uva__consumer_begin(struct uva_stream *stream)
     struct uva__consumer *c = consumer_at(stream);
 
     uva__share_join(&c->share, &stream->tail->source->share);
+    stream->tail->loop->asks = c->kind->asks == NULL || c->kind->asks(c);
     uva__inlet_begin_last(&c->inlet, &hooks, c);
 }
 

@@ -21,6 +21,9 @@ struct uva__consumer_kind {
     /* the schema is in stream->loop.info. 0; ECANCELED: cancelled; another
      * code: rejected. NULL: the first batch is requested */
     int (*schema)(struct uva__consumer *consumer);
+    /* whether `schema` runs no code of the program, and requests a batch unless
+     * the stream is paused or over. NULL: it does */
+    bool (*asks)(const struct uva__consumer *consumer);
     /* consumer->batch holds a batch */
     void (*batch)(struct uva__consumer *consumer);
     /* the stream is over; if it is silent, no callback may run */

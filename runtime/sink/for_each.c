@@ -60,6 +60,15 @@ static int for_each_schema(struct uva__consumer *consumer)
     return 0;
 }
 
+static bool for_each_asks(const struct uva__consumer *consumer)
+{
+    const struct for_each *f =
+        uva__container_of(consumer, const struct for_each, consumer);
+
+    return f->user.on_schema == NULL &&
+           !uva__pausing_is_on(&consumer->stream->pausing);
+}
+
 /* on_batch has returned another code than 0. Returns whether the stream goes
  * on, though perhaps paused. */
 __attribute__((cold)) static bool batch_is_taken(struct for_each *f,
@@ -145,6 +154,7 @@ static const struct uva__consumer_kind for_each_kind = {
                          UVA__OPTIONS_NEED(uva_consumer, on_batch)},
              .copy = offsetof(struct for_each, user)},
     .schema = for_each_schema,
+    .asks = for_each_asks,
     .batch = for_each_batch,
     .done = for_each_done,
     .posted = for_each_posted,

@@ -221,6 +221,7 @@ static void task_ring_begin(struct uva_stream *stream)
     struct uva__task_ring *r = task_ring_of(stream);
 
     uva__share_join(&r->loop.share, &stream->tail->source->share);
+    stream->tail->loop->asks = true;
     uva__inlet_begin_last(&r->inlet, &hooks, NULL);
 }
 

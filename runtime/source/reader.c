@@ -25,6 +25,8 @@
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
+enum { FIRST_BATCHES = 2 };
+
 /* ---- life --------------------------------------------------------------- */
 
 static struct uva__reader *reader_of(struct uva__source *source)
@@ -71,13 +73,29 @@ static void reader_grant(struct uva__reader *r, enum uva__reader_owner from,
         uva__reader_worker_start(r);
 }
 
+/* How many batches the job that opens the source may read, too: the first, and
+ * the end, or the second, behind it. The consumer will request one without
+ * asking the program, so that a second job and a turn are saved. */
+static int64_t reader_first_room(struct uva__reader *r)
+{
+    struct uva__producer *p = r->source.producer;
+
+    if (!p->loop->asks || p->loop->limit == 0 || r->on_loop ||
+        r->window.batches < FIRST_BATCHES)
+        return 0;
+    return uva__share_room(&r->source.share, &p->wakeup, FIRST_BATCHES, -1);
+}
+
 static void reader_open(void *ctx)
 {
     struct uva__reader *r = ctx;
+    const int64_t room = reader_first_room(r);
 
     uva__meter_block(r->source.meter, UVA_WAITING_NONE);
     r->job.priority = r->source.producer->priority;
-    reader_grant(r, UVA__READER_IDLE, 0);
+    if (room > 0) /* the job does not give way before the end, either */
+        (void)uva__awaited_want(&r->awaited, (uint64_t)room);
+    reader_grant(r, UVA__READER_IDLE, room);
 }
 
 /* The worker reports the failure, and closes the source, which it never
@@ -291,6 +309,7 @@ static struct uva__task *reader_take(struct uva__source *source)
     struct uva__task *task = uva__kept_pop(&r->inbox.ready);
 
     source->ready--;
+    r->loop.phase = UVA__READER_REQUESTED;
     r->loop.taken++;
     r->loop.bytes += (uint64_t)task->info.bytes;
     return task;

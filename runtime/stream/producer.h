@@ -95,6 +95,9 @@ struct uva__producer_loop {
     int64_t ordinal;   /* of the batch offered last, if that is reported */
     bool ahead;        /* it began before its batches are needed, as
                           loop/permits.h has it */
+    bool asks;         /* its handler requests a batch as soon as it has seen
+                          the schema, unless the stream is over or paused then:
+                          set before it begins */
     bool takes;        /* hooks->take is called */
     bool to_foreign;   /* hooks->foreign, and no handler of ours before it */
     bool cancel_seen;  /* a cancel was reported */
