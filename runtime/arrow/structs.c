@@ -274,6 +274,44 @@ int uva__structs_copy_schema(const struct uva_allocator *allocator,
     return code;
 }
 
+static bool text_is_like(const char *copy, const char *text)
+{
+    if (copy == NULL || text == NULL)
+        return copy == text;
+    return strcmp(copy, text) == 0;
+}
+
+static bool metadata_is_like(const char *copy, const char *block)
+{
+    size_t size, expected;
+
+    if (copy == NULL || block == NULL)
+        return copy == block;
+    return uva_metadata_size(block, &size) == 0 &&
+           uva_metadata_size(copy, &expected) == 0 && size == expected &&
+           memcmp(copy, block, size) == 0;
+}
+
+/* The copy is a finite tree within the limits, so a schema like it is, too. */
+bool uva__structs_is_like(const struct ArrowSchema *copy,
+                          const struct ArrowSchema *schema)
+{
+    if (schema == NULL || schema->release == NULL || schema->format == NULL ||
+        schema->n_children != copy->n_children ||
+        schema->flags != copy->flags ||
+        (copy->n_children > 0 && schema->children == NULL) ||
+        (copy->dictionary == NULL) != (schema->dictionary == NULL) ||
+        strcmp(copy->format, schema->format) != 0 ||
+        !text_is_like(copy->name, schema->name) ||
+        !metadata_is_like(copy->metadata, schema->metadata))
+        return false;
+    for (int64_t i = 0; i < copy->n_children; i++)
+        if (!uva__structs_is_like(copy->children[i], schema->children[i]))
+            return false;
+    return copy->dictionary == NULL ||
+           uva__structs_is_like(copy->dictionary, schema->dictionary);
+}
+
 int uva_schema_copy(const struct ArrowSchema *schema, struct ArrowSchema *out)
 {
     struct uva_allocator allocator;

@@ -73,4 +73,11 @@ uva__structs_copy_schema(const struct uva_allocator *allocator,
                          const struct ArrowSchema *schema,
                          struct ArrowSchema *out);
 
+/* Whether `schema` has the contents of `copy`, which that call has made of
+ * another one: the names, the metadata and the flags, too. The addresses mean
+ * nothing here: another schema may lie where the first one did. False if the
+ * call would refuse `schema`. Thread: any. */
+bool uva__structs_is_like(const struct ArrowSchema *copy,
+                          const struct ArrowSchema *schema);
+
 #endif

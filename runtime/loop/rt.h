@@ -36,6 +36,7 @@ enum uva__rt_data_kind {
     UVA__RT_DATA_CHECKS,   /* checks in quarantine: stream/check_hop.c */
     UVA__RT_DATA_DISCARDS, /* the discard queue: stream/discard_queue.c */
     UVA__RT_DATA_DRIVEN,   /* handlers in use: sink/drive.c */
+    UVA__RT_DATA_OUTLINE,  /* the schema of the last stream: stream/outline.c */
     UVA__RT_DATA_SLOTS,    /* tasks and producers: stream/slots.c */
     UVA__RT_DATA_KINDS
 };

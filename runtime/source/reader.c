@@ -55,7 +55,7 @@ static void reader_free(struct uva__source *source,
 
     uva__metadata_fini(&r->worker.metadata, allocator, NULL);
     uva__failure_fini(&r->worker.failure, allocator);
-    uva__measure_fini(&r->worker.measure);
+    uva__outline_release(r->worker.outline);
     reader_free_permit(r, source->rt);
     if (r->ops->free != NULL)
         r->ops->free(r);
@@ -233,7 +233,7 @@ static void reader_account(struct uva__reader *r)
     oldest = uva__kept_first(&r->inbox.ready);
     if (!oldest->is_lazy)
         uva__share_keep(&r->source.share, reader_kept(r),
-                        &r->worker.measure.schema, &oldest->array,
+                        &r->worker.measure->schema, &oldest->array,
                         &oldest->info);
 }
 

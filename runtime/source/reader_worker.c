@@ -151,16 +151,18 @@ static void worker_expect(struct uva__reader *r)
     uva__meter_expect(r->source.meter, rows, bytes);
 }
 
-/* Batches are checked against a copy, as the schema itself is given to the
- * loop. */
+/* Batches are checked against a copy, which other streams share, as the schema
+ * itself is given to the loop. */
 static int worker_take_schema(struct uva__reader *r, struct uva_error *error)
 {
     int code = uva__structs_check_schema(&r->source.schema, error);
 
     if (code != 0)
         return code;
-    code = uva__measure_init(&r->worker.measure, &r->source.rt->allocator,
-                             &r->source.schema);
+    code = uva__outline_acquire(r->source.rt, &r->source.schema,
+                                &r->worker.outline);
+    if (code == 0)
+        r->worker.measure = uva__outline_measure(r->worker.outline);
     if (code == 0 || code == ENOMEM)
         return code;
     return uva_error_set(
@@ -275,7 +277,7 @@ static int worker_fill_array(struct uva__reader *r, struct uva__task *task,
 
     if (task->array.device_type != r->worker.device_type)
         worker_note_type(r);
-    if (uva__measure(&r->worker.measure, &task->array, &task->info.bytes,
+    if (uva__measure(r->worker.measure, &task->array, &task->info.bytes,
                      &detail) != 0)
         return uva_error_set(
             error, EPROTO, "batch %llu does not fit the schema: %s",

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The outline of a schema: a copy of it, and its plan. A runtime keeps that of
+ * its last stream, and the next stream shares it, if its schema has the same
+ * contents. */
+#ifndef UVA_STREAM_OUTLINE_H
+#define UVA_STREAM_OUTLINE_H
+
+#include "loop/rt.h"
+#include "stream/measure.h"
+
+struct uva__outline;
+
+/* Gives the outline of `schema` for a stream of `rt`, with a count for the
+ * caller, who keeps the rt. 0, or an errno of uva__measure_init(), and `out` is
+ * NULL. Thread: any. */
+UVA_MUST_CHECK int uva__outline_acquire(struct uva__rt *rt,
+                                        const struct ArrowSchema *schema,
+                                        struct uva__outline **out);
+
+/* Releases the count; NULL is allowed. Thread: any. */
+void uva__outline_release(struct uva__outline *outline);
+
+/* The measure of the batches of that schema. Thread: any that holds a count. */
+const struct uva__measure *
+uva__outline_measure(const struct uva__outline *outline);
+
+#endif
