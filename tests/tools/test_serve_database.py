@@ -80,7 +80,7 @@ class Database(unittest.TestCase):
             self.assertEqual((about["system"], about["writable"]),
                              ("SQLite", False))
             self.assertEqual([entry["name"] for entry in about["formats"]],
-                             ["arrow", "csv", "json"])
+                             ["arrow", "csv", "json", "json-array"])
             for entry in about["formats"]:
                 answer = server.ask("/query?sql=SELECT+1&format="
                                     + entry["name"])

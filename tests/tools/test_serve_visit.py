@@ -332,10 +332,11 @@ class Kept(Visit):
         self.wait("#state", "Complete")
         names = self.evaluate("[...document.querySelectorAll('#downloads "
                               "button')].map((button) => button.textContent)")
-        self.assertEqual(names, ["Arrow", "CSV", "JSON lines"])
+        self.assertEqual(names, ["Arrow", "CSV", "JSON lines", "JSON"])
         for at, (name, format_) in enumerate((("result.arrows", "arrow"),
                                               ("result.csv", "csv"),
-                                              ("result.ndjson", "json"))):
+                                              ("result.ndjson", "json"),
+                                              ("result.json", "json-array"))):
             self.evaluate("document.getElementById('sql').value = 'SELECT 1'")
             self.click("document.querySelectorAll('#downloads button')"
                        f"[{at}]")

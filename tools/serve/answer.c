@@ -10,6 +10,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "json_array.h"
 #include "status.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -38,6 +39,39 @@ static int answer_send(struct uva__answer *answer, struct uva_part *part)
     }
     *owned = *part;
     out.owner = owned;
+    answer->bytes += bytes;
+    return uva__connection_send(answer->connection, &out, bytes) == 0
+               ? 0
+               : ECANCELED;
+}
+
+/* The same of an array of JSON, which has a copy of the part. */
+static int answer_send_array(struct uva__answer *answer, struct uva_part *part)
+{
+    const bool is_first = answer->rows == 0;
+    struct uva__transport_part out;
+    int64_t bytes;
+
+    answer->rows += part->rows;
+    bytes = uva__json_array_next(part, is_first, &out);
+    if (bytes < 0)
+        return ENOMEM;
+    answer->bytes += bytes;
+    return uva__connection_send(answer->connection, &out, bytes) == 0
+               ? 0
+               : ECANCELED;
+}
+
+/* Sends what is behind the last row. Returns 0; ECANCELED: the answer is gone.
+ */
+static int answer_send_last(struct uva__answer *answer)
+{
+    struct uva__transport_part out;
+    int64_t bytes;
+
+    if (answer->format != UVA__ROWS_ARRAY)
+        return 0;
+    bytes = uva__json_array_last(answer->rows == 0, &out);
     answer->bytes += bytes;
     return uva__connection_send(answer->connection, &out, bytes) == 0
                ? 0
@@ -219,7 +253,9 @@ static int answer_on_batch(void *ctx, struct uva_batch *batch)
         return answer_stop(answer);
     code = uva_part_take(&batch->data, &part);
     if (code == 0)
-        code = answer_send(answer, &part);
+        code = answer->format == UVA__ROWS_ARRAY
+                   ? answer_send_array(answer, &part)
+                   : answer_send(answer, &part);
     if (code != 0)
         return code;
     answer->is_paused = uva__connection_is_full(answer->connection);
@@ -256,6 +292,8 @@ static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
     answer->stream = NULL;
     if (outcome->end == UVA_END_COMPLETE)
         code = answer_begin(answer);
+    if (code == 0 && outcome->end == UVA_END_COMPLETE)
+        code = answer_send_last(answer);
     if (code != 0)
         return; /* on_gone has freed it */
     if (outcome_is_late(outcome)) {
@@ -328,6 +366,7 @@ static int answer_open(struct uva__answer *answer, struct uva_error *error)
     static const enum uva_format formats[] = {
         [UVA__ROWS_ARROW] = UVA_FORMAT_ARROW,
         [UVA__ROWS_JSON] = UVA_FORMAT_JSON,
+        [UVA__ROWS_ARRAY] = UVA_FORMAT_JSON,
         [UVA__ROWS_CSV] = UVA_FORMAT_CSV};
     const struct uva_encode options = {.format = formats[answer->format]};
 

@@ -15,6 +15,7 @@ static const struct {
     [UVA__ROWS_ARROW] = {"arrow", "application/vnd.apache.arrow.stream"},
     [UVA__ROWS_CSV] = {"csv", "text/csv"},
     [UVA__ROWS_JSON] = {"json", "application/x-ndjson"},
+    [UVA__ROWS_ARRAY] = {"json-array", "application/json"},
 };
 
 const char *uva__format_name(enum uva__rows format)

@@ -9,6 +9,7 @@ enum uva__rows {
     UVA__ROWS_ARROW = 0, /* the default */
     UVA__ROWS_CSV,
     UVA__ROWS_JSON,   /* an object a line */
+    UVA__ROWS_ARRAY,  /* of such objects */
     UVA__ROWS_FORMATS /* number of them */
 };
 

@@ -94,7 +94,7 @@ const keep = {
   // ---- files ---------------------------------------------------------------
 
   NAMES: { arrow: ["Arrow", "arrows"], csv: ["CSV", "csv"],
-           json: ["JSON lines", "ndjson"] },
+           json: ["JSON lines", "ndjson"], "json-array": ["JSON", "json"] },
 
   formats(list) {
     byId("downloads").replaceChildren(...list.map(({ name }) => {
