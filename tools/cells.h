@@ -17,7 +17,8 @@ struct uva__cells {
 };
 
 /* Makes the texts of `count` batches of `schema`, which has columns. Takes the
- * batches if it returns 0; otherwise an errno with an error. NULs in a text
+ * batches if it returns 0; otherwise, an errno with an error, it may have taken
+ * all of them. NULs in a text
  * become question marks. Thread: any. */
 UVA_MUST_CHECK int uva__cells_init(struct uva__cells *cells,
                                    const struct ArrowSchema *schema,

@@ -96,11 +96,13 @@ static int table_make_cells(struct uva__table *table, bool as_stored,
     if (code != 0)
         return code;
     for (size_t i = 0; i < table->count; i++)
-        batches[i] = table->kept[i].rows; /* moved if that succeeds */
+        uva_array_move(&table->kept[i].rows, &batches[i]);
     code = uva__cells_init(cells, &table->schema, batches, table->count,
                            as_stored, error);
-    if (code == 0)
-        table->count = 0;
+    for (size_t i = 0; i < table->count; i++) /* not taken, after a failure */
+        if (batches[i].array.release != NULL)
+            batches[i].array.release(&batches[i].array);
+    table->count = 0;
     return code;
 }
 
