@@ -352,6 +352,7 @@ ROWS = {
 ROWS.update({
     "file.path": Row(uvarrow.file, fits=TEXTS, gives={"number"}),
     "file.format": Row(lambda v: uvarrow.file("x", format=v), fits=NONE),
+    "file.mmap": Row(lambda v: uvarrow.file("x", mmap=v)),
     "file.window": Row(lambda v: uvarrow.file("x", window=v), fits=COUNT),
     "file.max_bytes": Row(lambda v: uvarrow.file("x", max_bytes=v), fits=COUNT),
     "ipc_reader.reader": Row(uvarrow.ipc_reader, fits={"asynchronous generator"},

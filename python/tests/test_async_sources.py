@@ -316,6 +316,20 @@ def test_a_format_and_an_open_file(run, folder):
     assert run(main) == list(range(100))
 
 
+@pytest.mark.parametrize("name", ["a.arrow", "a.arrows"])
+def test_a_mapped_file(run, folder, name):
+    async def main():
+        with open(folder / name, "rb") as file:
+            assert await values(uvarrow.file(file, mmap=True)) == list(range(100))
+        return await uvarrow.file(folder / name, mmap=True).read_all()
+
+    [batch] = run(main)
+    (folder / name).unlink()
+    assert batch.to_pyarrow().column(0).to_pylist() == list(range(100))
+    with pytest.raises(ValueError, match="mmap is for Arrow IPC, not for format"):
+        uvarrow.file(folder / "a.parquet", mmap=True)
+
+
 def test_files_that_cannot_be_read(run, folder):
     async def main():
         with pytest.raises(uvarrow.Error, match="^.*none.arrow: "):

@@ -78,7 +78,7 @@ MEMBERS = {
         "window": (uvarrow.file, "window"),
         "need_end_mark": No("ipc_reader() needs it, a file does not"),
         "max_bytes": No("as the library has it"),
-        "mmap": No("a mapped file must not change while its batches live"),
+        "mmap": (uvarrow.file, "mmap"),
         "permits": No("a semaphore does that in Python"),
         "on_released": OURS, "ctx": OURS},
     "push_source": {

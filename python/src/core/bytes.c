@@ -6,8 +6,8 @@
 #include "core/core.h"
 #include "uvarrow/io.h"
 
-/* _file(host, path in bytes, empty: none, descriptor, batches, bytes, need_end)
- */
+/* _file(host, path in bytes, empty: none, descriptor, batches, bytes, need_end,
+ * mmap) */
 PyObject *stream_file(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;
@@ -15,17 +15,18 @@ PyObject *stream_file(PyObject *object, PyObject *args)
     const char *path = NULL;
     PyObject *host, *result;
     long long bytes;
-    int need_end;
+    int need_end, is_mapped;
 
     if (self->tap != NULL ||
-        !PyArg_ParseTuple(args, "O!yiiLp", host_type, &host, &path, &how.fd,
-                          &how.window.batches, &bytes, &need_end))
+        !PyArg_ParseTuple(args, "O!yiiLpp", host_type, &host, &path, &how.fd,
+                          &how.window.batches, &bytes, &need_end, &is_mapped))
         return self->tap != NULL ? core_raise(EBUSY, "opened twice", NULL)
                                  : NULL;
     if (!host_check((Host *)host))
         return NULL;
     how.window.bytes = bytes;
     how.need_end_mark = need_end != 0;
+    how.mmap = is_mapped != 0;
     self->host = (Host *)Py_NewRef((PyObject *)host);
     self->window = how.window;
     self->tap = tap_new(self->host);

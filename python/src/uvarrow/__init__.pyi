@@ -339,6 +339,7 @@ def file(
     path: str | PathLike[str] | _HasFileno,
     *,
     format: Literal["arrow", "parquet", "csv", "json", "orc"] | None = None,
+    mmap: bool = False,
     window: int = 64,
     max_bytes: int = 33554432,
 ) -> Stream: ...

@@ -115,18 +115,24 @@ def _inner(source, name):
 
 # ---- files ------------------------------------------------------------------
 
-def file(path, *, format=None, window=_WINDOW, max_bytes=_BYTES):
+def file(path, *, format=None, mmap=False, window=_WINDOW, max_bytes=_BYTES):
     """Returns a Stream of the rows of a file, a path or an open file with
     `fileno()`, such as a pipe. `format` is "arrow", the stream or the file format
     of Arrow IPC, which is told by its content, and also Feather; or "parquet",
     "csv", "json" (a line for each object) and "orc", which pyarrow reads, also a
     folder of such files. None: by the ending of the path, otherwise "arrow". The
     name of the stream is the name of the file.
+
+    With `mmap` the batches of Arrow IPC borrow the pages of the file, without a
+    copy. Only for a file that no one changes until the last of them is freed: if it
+    becomes shorter, the process may end by SIGBUS, and bytes that change are not
+    checked again. A pipe is read.
     """
     _check.optional(_check.one_of, format, "format", _FORMATS)
+    _check.flag(mmap, "mmap")
     window, half = _check.count(window, "window"), _half(max_bytes)
     if not _check.is_a(path, (str, os.PathLike)):
-        return _open_file(path, format, window, half)
+        return _open_file(path, format, mmap, window, half)
     path = os.fspath(path)
     if not _check.text(path, "path"):
         raise ValueError("uvarrow: path is empty")
@@ -135,7 +141,10 @@ def file(path, *, format=None, window=_WINDOW, max_bytes=_BYTES):
         format = _ENDINGS.get(os.path.splitext(name)[1].lower(), "arrow")
     if format == "arrow":
         result = Stream()
-        result._file(_host.current(), os.fsencode(path), 0, window, half, False)
+        result._file(_host.current(), os.fsencode(path), 0, window, half, False,
+                     mmap)
+    elif mmap:
+        raise ValueError(f"uvarrow: mmap is for Arrow IPC, not for format {format!r}")
     else:
         result = _stream.stream(
             functools.partial(_dataset, os.fsdecode(path), format),
@@ -160,13 +169,13 @@ def _descriptor(value, name, expected):
         raise ValueError(f"uvarrow: {name} has no descriptor: {error}") from error
 
 
-def _open_file(path, format, window, half):
+def _open_file(path, format, mmap, window, half):
     if format not in (None, "arrow"):
         raise ValueError(f"uvarrow: format {format!r} is read from a path, not "
                          "from an open file")
     fd = _descriptor(path, "path", "a path or an open file")
     result = Stream()
-    result._file(_host.current(), b"", fd, window, half, False)
+    result._file(_host.current(), b"", fd, window, half, False, mmap)
     return result.name("file")
 
 
@@ -183,13 +192,13 @@ def ipc_reader(reader, *, window=_WINDOW, max_bytes=_BYTES):
     host, result = _host.current(), Stream()
     if _check.is_a(reader, socket.socket):
         fd = _descriptor(reader, "reader", "a socket")
-        result._file(host, b"", fd, window, half, True)
+        result._file(host, b"", fd, window, half, True, False)
         return result.name("socket")
     read = _reads(reader)
     ours, theirs = socket.socketpair()
     with theirs:
         ours.setblocking(False)
-        result._file(host, b"", theirs.fileno(), window, half, True)
+        result._file(host, b"", theirs.fileno(), window, half, True, False)
     result.name("reader")
     bytes_of = _Bytes(host, weakref.ref(result), ours, reader, read)
     result._watch(bytes_of.begin, bytes_of.end)
