@@ -468,10 +468,10 @@ def reached_opening():
                   "outstanding", "one",
                   lambda get, count: get("open/64/uvarrow"), 5000, " ns")
     yield Reached("... instructions", "one",
-                  lambda get, count: count("open/64/uvarrow"), 3500, "")
+                  lambda get, count: count("open/64/uvarrow"), 5000, "")
     yield Reached("... one outstanding: against `uv_queue_work`", "one",
                   lambda get, count: get("open/1/uvarrow")
-                  / get("open/1/queue_work"), 1.05, " x")
+                  / get("open/1/queue_work"), 0.55, " x")
     yield Reached("A stream that is stopped: heap", "one",
                   lambda get, count: get("many/stopped/bytes"), 4096, " bytes")
     yield Reached("... one just closed, while it is in quarantine", "one",
