@@ -415,7 +415,7 @@ int uva__layout_copied(const struct ArrowSchema *schema,
 
 int uva__layout_check_column(const struct ArrowSchema *schema,
                              const struct ArrowArray *array, int64_t rows,
-                             bool on_host)
+                             bool on_host, int64_t *size_bytes)
 {
     struct layout_walk walk = {.on_host = on_host};
     const struct layout_at at = {.schema = schema, .array = array};
@@ -423,6 +423,7 @@ int uva__layout_check_column(const struct ArrowSchema *schema,
 
     if (code == 0 && array->length < rows)
         code = EINVAL;
+    *size_bytes = walk.memory;
     return code;
 }
 

@@ -41,9 +41,11 @@ UVA_MUST_CHECK int uva__layout_copied(const struct ArrowSchema *schema,
                                       struct uva_error *error);
 
 /* Checks one column in that way, of known formats, which must have `rows` items
- * at least; its memory is on the host, if `on_host`. Thread: any. */
+ * at least; its memory is on the host, if `on_host`. With 0 gives the bytes of
+ * all its buffers. Thread: any. */
 UVA_MUST_CHECK int uva__layout_check_column(const struct ArrowSchema *schema,
                                             const struct ArrowArray *array,
-                                            int64_t rows, bool on_host);
+                                            int64_t rows, bool on_host,
+                                            int64_t *size_bytes);
 
 #endif

@@ -737,9 +737,11 @@ static bool plan_other(struct plan_walk *walk, const struct ArrowSchema *schema,
                        const struct ArrowArray *array,
                        const struct plan_part *part)
 {
-    int64_t size = 0;
+    int64_t memory, size = 0;
 
-    if (uva__layout_check_column(schema, array, part->need, walk->on_host) != 0)
+    if (uva__layout_check_column(schema, array, part->need, walk->on_host,
+                                 &memory) != 0 ||
+        memory >> PLAN_SIZE_BITS != 0)
         return false;
     if (part->rows > 0)
         size = uva__row_size_measure(schema, array, part->from, part->rows,
@@ -841,4 +843,49 @@ bool uva__plan_measure(const struct uva__plan *plan,
     }
     return (plan->is_flat && plain_batch(nodes + 1, &batch->array, size)) ||
            plan_walk(nodes + 1, schema, &batch->array, on_host, size);
+}
+
+/* ---- whole batches ------------------------------------------------------ */
+
+/* Whether a column of texts begins with its first item and its data. */
+static bool text_is_whole(const struct ArrowArray *column, int width)
+{
+    return column->offset == 0 &&
+           (column->length == 0 ||
+            uva__buffer_integer(column->buffers[1], width, 0) == 0);
+}
+
+static bool column_is_whole(const struct ArrowArray *column,
+                            enum plan_type type, int64_t rows)
+{
+    if (column->length != rows || column->offset != 0)
+        return false;
+    switch (type) {
+    case TYPE_TEXT:
+        return text_is_whole(column, 4);
+    case TYPE_LARGE_TEXT:
+        return text_is_whole(column, 8);
+    case TYPE_NAME:
+        return rows > 0 && text_is_whole(column->dictionary, 4);
+    default:
+        return true;
+    }
+}
+
+/* The batch fits, so that the host can read what the plan does. */
+bool uva__plan_is_whole(const struct uva__plan *plan,
+                        const struct ArrowDeviceArray *batch)
+{
+    const uint8_t *const nodes = plan->far == NULL ? plan->near : plan->far;
+    const uint8_t *run = nodes + 1 + PLAN_HEAD;
+    struct ArrowArray *const *column = batch->array.children;
+    bool is_whole = plan->is_flat && batch->array.offset == 0 &&
+                    (!plan->reads || uva__buffer_on_host(batch));
+
+    for (const uint8_t *end = run + 2 * nodes[5]; is_whole && run < end;
+         run += 2)
+        for (int i = 0; i < run[1] && is_whole; i++)
+            is_whole = column_is_whole(*column++, (enum plan_type)run[0],
+                                       batch->array.length);
+    return is_whole;
 }

@@ -45,4 +45,10 @@ bool uva__plan_measure(const struct uva__plan *plan,
                        const struct ArrowSchema *schema,
                        const struct ArrowDeviceArray *batch, int64_t *size);
 
+/* Whether a batch that fits keeps no more memory than its size, as its rows
+ * take all of its buffers: so uva__layout_memory() of the batch alone gives at
+ * most that size. False means only that the plan cannot tell. Thread: any. */
+bool uva__plan_is_whole(const struct uva__plan *plan,
+                        const struct ArrowDeviceArray *batch);
+
 #endif

@@ -232,9 +232,8 @@ static void reader_account(struct uva__reader *r)
         return;
     oldest = uva__kept_first(&r->inbox.ready);
     if (!oldest->is_lazy)
-        uva__share_keep(&r->source.share, reader_kept(r),
-                        &r->worker.measure->schema, &oldest->array,
-                        &oldest->info);
+        uva__share_keep(&r->source.share, reader_kept(r), r->worker.measure,
+                        &oldest->array, &oldest->info);
 }
 
 /* The consumer waits for batch number `count`, or for the source to be closed:

@@ -639,7 +639,7 @@ static void transform_account(struct transform *t,
     if (progress->results.count == 0)
         return;
     first = uva__kept_first(&progress->results);
-    uva__share_keep(&source->share, &t->loop.kept, &t->output.measure.schema,
+    uva__share_keep(&source->share, &t->loop.kept, &t->output.measure,
                     &first->array, &first->info);
 }
 

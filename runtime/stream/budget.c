@@ -122,27 +122,32 @@ void uva__share_hold(struct uva__share *share, int64_t batches, int64_t bytes)
 }
 
 /* Measures the memory that a batch keeps alive, unless that is known: of the
- * batch, or of the parent as a whole. */
+ * batch, or of the parent as a whole. Where the plan of the schema says that a
+ * batch has no more than its rows, nothing is added up. */
 static void kept_measure(struct uva__share_kept *kept,
-                         const struct ArrowSchema *schema,
-                         const struct ArrowDeviceArray *array, int64_t ordinal)
+                         const struct uva__measure *measure,
+                         const struct ArrowDeviceArray *array,
+                         const struct uva__batch_info *info)
 {
     const int64_t parent = uva__array_share_number(&array->array);
-    bool whole;
+    bool whole = false;
 
-    assert(ordinal >= 0);
+    assert(info->ordinal >= 0);
     if (kept->known != 0 &&
-        (kept->known == parent || kept->known == -1 - ordinal))
+        (kept->known == parent || kept->known == -1 - info->ordinal))
         return;
-    if (uva__layout_memory(schema, array, &kept->memory, &whole) != 0)
+    if (parent == 0 && uva__plan_is_whole(&measure->plan, array))
+        kept->memory = info->bytes;
+    else if (uva__layout_memory(&measure->schema, array, &kept->memory,
+                                &whole) != 0)
         kept->memory = -1;
-    kept->known = whole ? parent : -1 - ordinal;
+    kept->known = whole ? parent : -1 - info->ordinal;
 }
 
 /* Where the parent is known as a whole, the rows that the window counts are
  * taken for its own; otherwise the rows before the batch are. */
 void uva__share_keep(struct uva__share *share, struct uva__share_kept *kept,
-                     const struct ArrowSchema *schema,
+                     const struct uva__measure *measure,
                      const struct ArrowDeviceArray *oldest,
                      const struct uva__batch_info *info)
 {
@@ -151,7 +156,7 @@ void uva__share_keep(struct uva__share *share, struct uva__share_kept *kept,
 
     if (account == NULL)
         return;
-    kept_measure(kept, schema, oldest, info->ordinal);
+    kept_measure(kept, measure, oldest, info);
     if (kept->memory < 0)
         return;
     front = uva__window_size(kept->memory) -

@@ -13,6 +13,7 @@
 
 #include "arrow/batch_info.h"
 #include "loop/rt.h"
+#include "stream/measure.h"
 #include "uvarrow/arrow_abi.h"
 
 /* The bytes in the windows of one stream. */
@@ -53,11 +54,11 @@ void uva__share_close(struct uva__share *share);
 /* States that the window holds, or has asked for, `batches` of `bytes`. */
 void uva__share_hold(struct uva__share *share, int64_t batches, int64_t bytes);
 
-/* States the oldest batch of the window, which fits `schema` and is counted as
+/* States the oldest batch of the window, which fits `measure` and is counted as
  * `info` states, after uva__share_hold(). It is looked at once, as is a parent
  * of several batches, if all calls for the window have the same `kept`. */
 void uva__share_keep(struct uva__share *share, struct uva__share_kept *kept,
-                     const struct ArrowSchema *schema,
+                     const struct uva__measure *measure,
                      const struct ArrowDeviceArray *oldest,
                      const struct uva__batch_info *info);
 

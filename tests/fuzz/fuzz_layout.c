@@ -369,10 +369,11 @@ static grove_wide sum_tree(const struct ArrowSchema *schema,
     return sum;
 }
 
-/* The plan of the schema accepts no other arrays, and measures the same. */
+/* The plan of the schema accepts no other arrays, and measures the same; a
+ * whole one has no more memory. */
 static void check_plan(const struct ArrowSchema *schema,
                        const struct ArrowDeviceArray *array, int code,
-                       int64_t size)
+                       int64_t size, int64_t held)
 {
     struct faulty_allocator faulty;
     struct uva_allocator memory;
@@ -384,6 +385,7 @@ static void check_plan(const struct ArrowSchema *schema,
     uva__plan_init(&plan, &memory, schema);
     FUZZ_RULE(!uva__plan_measure(&plan, schema, array, &other) || code == 0);
     FUZZ_RULE(other == size);
+    FUZZ_RULE(code != 0 || !uva__plan_is_whole(&plan, array) || held <= size);
     uva__plan_fini(&plan);
     FUZZ_RULE(faulty_allocator_live(&faulty) == 0);
 }
@@ -408,7 +410,7 @@ static int check_measure(const struct ArrowSchema *schema,
     if (code == 0)
         FUZZ_RULE(sum_tree(schema, &array->array, uva__buffer_on_host(array)) ==
                   memory);
-    check_plan(schema, array, code, size);
+    check_plan(schema, array, code, size, memory);
     return code;
 }
 

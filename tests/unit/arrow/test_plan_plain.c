@@ -205,14 +205,115 @@ START_TEST(names_may_be_any_in_number)
 }
 END_TEST
 
+/* Whether the plan says so; then it has no more memory than its size. */
+static bool is_whole(void)
+{
+    const int64_t size = size_of();
+    const bool whole = uva__plan_is_whole(&plan, &batch);
+    int64_t memory;
+    bool shared;
+
+    ck_assert_int_gt(size, 0);
+    ck_assert_int_eq(uva__layout_memory(&schema, &batch, &memory, &shared), 0);
+    ck_assert(!whole || memory <= size);
+    return whole;
+}
+
+START_TEST(a_whole_batch_has_no_other_memory)
+{
+    batch_make(_i);
+    ck_assert(is_whole());
+    column->buffers[0] = DATA;
+    ck_assert(is_whole());
+    column->offset = 8;
+    ck_assert(!is_whole());
+    column->offset = 0;
+    column->length++;
+    ck_assert(!is_whole());
+    column->length--;
+    if (FORMATS[_i][0] == '@') {
+        column->dictionary->offset = 1;
+        ck_assert(!is_whole());
+        column->dictionary->offset = 0;
+    }
+    LARGE_OFFSETS[0] = 1;
+    ck_assert(!is_whole());
+    LARGE_OFFSETS[0] = 0;
+    OFFSETS[0] = 1;
+    ck_assert(!is_whole());
+    OFFSETS[0] = 0;
+    ck_assert(is_whole());
+    batch_drop();
+}
+END_TEST
+
+START_TEST(parts_of_a_batch_are_not_whole)
+{
+    batch_make(_i);
+    batch.array.length = 0;
+    ck_assert(!uva__plan_is_whole(&plan, &batch));
+    batch.array.length = ROWS - 1;
+    ck_assert(!is_whole());
+    batch.array.offset = 1;
+    ck_assert(!is_whole());
+    batch.array.length = ROWS;
+    batch.array.offset = 0;
+    batch.device_type = ARROW_DEVICE_CUDA; /* no offset can be read */
+    ck_assert(!uva__plan_is_whole(&plan, &batch));
+    batch_drop();
+}
+END_TEST
+
+START_TEST(without_a_plan_no_batch_is_whole)
+{
+    batch_make(0);
+    uva__plan_fini(&plan);
+    ck_assert(!uva__plan_is_whole(&plan, &batch));
+    batch_drop();
+}
+END_TEST
+
+/* Views, each of which claims half of all memory that there can be: their sum
+ * cannot be, and the layout refuses it. */
+START_TEST(the_memory_of_views_has_a_sum)
+{
+    static const int64_t lengths[] = {INT64_MAX / 2 + 1};
+    struct ArrowSchema *types[2];
+    struct ArrowArray *views[2];
+
+    faulty_allocator_init(&faulty, 0);
+    allocator = faulty_allocator_table(&faulty);
+    batch = (struct ArrowDeviceArray){.device_type = ARROW_DEVICE_CPU,
+                                      .device_id = -1};
+    plain_schema(&schema, "+s", "", 2);
+    plain_array(&batch.array, 1, 1, 2);
+    for (int i = 0; i < 2; i++) {
+        types[i] = schema.children[i];
+        views[i] = batch.array.children[i];
+        plain_schema(types[i], "vu", "x", 0);
+        plain_array(views[i], 1, 4, 0);
+        views[i]->buffers[1] = views[i]->buffers[2] = DATA;
+        views[i]->buffers[3] = lengths;
+    }
+    uva__plan_init(&plan, &allocator, &schema);
+    ck_assert_int_eq(size_of(), -1);
+    views[0]->buffers[3] = views[1]->buffers[3] = DATA; /* empty */
+    ck_assert_int_gt(size_of(), 0);
+    batch_drop();
+}
+END_TEST
+
 int main(void)
 {
-    TCase *tc = suite_tests("plan_plain", offsets_of_texts_do_not_fall,
-                            names_may_be_any_in_number, NULL);
+    TCase *tc = suite_tests(
+        "plan_plain", offsets_of_texts_do_not_fall, names_may_be_any_in_number,
+        without_a_plan_no_batch_is_whole, the_memory_of_views_has_a_sum, NULL);
 
     tcase_add_loop_test(tc, slices_are_measured, 0, TYPES);
     tcase_add_loop_test(tc, nulls_need_a_bitmap_and_rows, 0, TYPES);
     tcase_add_loop_test(tc, a_batch_with_a_bitmap_is_measured, 0, TYPES);
+    tcase_add_loop_test(tc, a_whole_batch_has_no_other_memory, 0, TYPES);
+    tcase_add_loop_test(tc, parts_of_a_batch_are_not_whole, 0, TYPES);
     tcase_add_loop_test(tc, an_offset_of_the_batch_needs_longer_columns, 0,
                         TYPES);
     return suite_main("plan_plain", NULL, NULL, tc, NULL);

@@ -21,6 +21,7 @@ static struct uva__rt *rt;
 static struct uva__share share;
 static struct uva__share_kept kept;
 static struct ArrowSchema schema;
+static struct uva__measure measure; /* of it */
 
 static void set_up(void)
 {
@@ -31,12 +32,14 @@ static void set_up(void)
     kept = (struct uva__share_kept){0};
     ck_assert_int_eq(uva__share_open(&share, rt), 0);
     plain_schema(&schema, "c", "", 0);
+    uva__measure_lend(&measure, &rt->allocator, &schema);
 }
 
 static void tear_down(void)
 {
     uva__share_stop(&share);
     uva__share_close(&share);
+    uva__measure_fini(&measure);
     uva_schema_release(&schema);
     uva__rt_retire(rt);
     uva__rt_release(rt);
@@ -57,9 +60,31 @@ static int64_t held_with(const struct ArrowDeviceArray *oldest, int64_t ordinal)
     const struct uva__batch_info info = {.ordinal = ordinal, .bytes = ROWS};
 
     uva__share_hold(&share, 1, ROWS);
-    uva__share_keep(&share, &kept, &schema, oldest, &info);
+    uva__share_keep(&share, &kept, &measure, oldest, &info);
     return (int64_t)uva__atomic64_peek(&rt->stats.memory_held);
 }
+
+/* A record batch of one column, by the plan: whole, and not. */
+START_TEST(a_whole_batch_has_no_more_than_its_rows)
+{
+    struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_CPU};
+
+    uva__measure_fini(&measure);
+    uva_schema_release(&schema);
+    plain_schema(&schema, "+s", "", 1);
+    plain_schema(schema.children[0], "c", "", 0);
+    uva__measure_lend(&measure, &rt->allocator, &schema);
+    plain_array(&array.array, ROWS, 1, 1);
+    plain_array(array.array.children[0], ROWS, 2, 0);
+    array.array.children[0]->buffers[1] = bytes;
+    ck_assert_int_eq(held_with(&array, 0), ROWS);
+    ck_assert_int_eq(kept.memory, ROWS);
+    array.array.children[0]->offset = FROM;
+    ck_assert_int_eq(held_with(&array, 0), ROWS);
+    ck_assert_int_eq(held_with(&array, 1), FROM + ROWS);
+    uva_array_release(&array);
+}
+END_TEST
 
 START_TEST(a_batch_is_measured_once)
 {
@@ -156,8 +181,9 @@ END_TEST
 int main(void)
 {
     TCase *tc = suite_tests(
-        "kept batches", a_batch_is_measured_once,
-        an_unknown_format_is_looked_at_once, a_parent_is_measured_once,
+        "kept batches", a_whole_batch_has_no_more_than_its_rows,
+        a_batch_is_measured_once, an_unknown_format_is_looked_at_once,
+        a_parent_is_measured_once,
         another_parent_at_the_same_address_is_measured, NULL);
     return suite_main("kept", set_up, tear_down, tc, NULL);
 }
