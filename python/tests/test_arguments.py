@@ -350,6 +350,12 @@ ROWS = {
 }
 # Stages and calls that stand for several streams, and for the event loop
 ROWS.update({
+    "Batch.select.mask": Row(lambda v: batch().select(v)),
+    "Batch.__arrow_c_stream__.requested_schema": Row(
+        lambda v: batch().__arrow_c_stream__(v), fits=NONE),
+    "Stream.progress.text": Row(lambda v: rows().progress(v), fits=TEXTS),
+    "Stream.progress.file": Row(lambda v: rows().progress(file=v), fits=NONE,
+                                gives=EVERY_RESULT), # no terminal
     "file.path": Row(uvarrow.file, fits=TEXTS, gives={"number"}),
     "file.format": Row(lambda v: uvarrow.file("x", format=v), fits=NONE),
     "file.mmap": Row(lambda v: uvarrow.file("x", mmap=v)),

@@ -359,7 +359,7 @@ def test_a_loop_that_has_moved_to_another_thread_is_refused():
 def test_what_was_not_opened_raises():
     rows = uvarrow.Stream()
     for call in (lambda: rows._wait(None), lambda: rows._unwait(None),
-                 rows._take, rows._peek, lambda: rows._merge((rows,), 0, 0, 0, 1, 1),
+                 rows._take, rows._peek, lambda: rows._merge((rows,), None, 0, 0, 0, 1, 1),
                  lambda: rows._reader(1, 1), lambda: rows._set_name("x")):
         with pytest.raises(RuntimeError, match="is made by"):
             call()

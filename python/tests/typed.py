@@ -57,6 +57,13 @@ async def build(table: pa.Table) -> list[uvarrow.StageStats]:
     return rows.stats()
 
 
+def shown(batch: uvarrow.Batch, rows: uvarrow.Stream) -> uvarrow.Stream:
+    assert_type(batch.num_rows + batch.num_columns, int)
+    assert_type(batch.column_names, list[str])
+    print(pa.table(batch), batch.to_pandas(), batch.to_polars())
+    return uvarrow.stream(batch.select(pa.array([True]))) and rows.progress("n")
+
+
 async def later(batch: uvarrow.Batch) -> pa.RecordBatch:
     return batch.to_pyarrow()
 

@@ -99,6 +99,10 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     rows.filter(print) # wrong
     rows.cast(5) # wrong
     batch.ipc(compression="gzip") # wrong
+    batch.select([True]) # wrong
+    batch.num_rows = 5 # wrong
+    rows.progress(5) # wrong
+    rows.progress(file=5) # wrong
     rows.limit("x") # wrong
     rows.name(5) # wrong
     rows.parallel(2, unordered="no") # wrong

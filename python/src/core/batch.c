@@ -105,7 +105,7 @@ int batch_share(Batch *self, struct ArrowDeviceArray *out)
     return 0;
 }
 
-static int batch_share_cpu(Batch *self, struct ArrowArray *out)
+int batch_share_cpu(Batch *self, struct ArrowArray *out)
 {
     struct ArrowDeviceArray shared;
 
@@ -498,13 +498,10 @@ static PyObject *batch_device(PyObject *object, void *unused)
                          (long long)self->data.device_id);
 }
 
-static PyObject *batch_repr(PyObject *object)
+static PyObject *batch_num_rows(PyObject *object, void *unused)
 {
-    const Batch *self = (Batch *)object;
-
-    return PyUnicode_FromFormat("<uvarrow.Batch of %zd rows, %zd columns>",
-                                batch_length(object),
-                                (Py_ssize_t)self->schema->schema.n_children);
+    (void)unused;
+    return PyLong_FromSsize_t(batch_length(object));
 }
 
 static PyMethodDef batch_methods[] = {
@@ -524,6 +521,23 @@ static PyMethodDef batch_methods[] = {
      PyDoc_STR("get_total_buffer_size($self)\n--\n\nBytes of memory that the "
                "batch keeps alive, of a slice also its parent's, as far as "
                "known. Error with ENOTSUP if unknown.")},
+    {"__arrow_c_stream__", (PyCFunction)(void *)batch_c_stream,
+     METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("__arrow_c_stream__($self, requested_schema=None)\n--\n\nThe "
+               "batch as a stream of one batch, in a capsule, for libraries "
+               "that make frames and tables.")},
+    {"select", batch_select, METH_O,
+     PyDoc_STR("select($self, mask, /)\n--\n\nThe rows that a mask selects, as "
+               "a Batch: an array of booleans of Arrow or numpy.")},
+    {"to_pandas", batch_to_pandas, METH_NOARGS,
+     PyDoc_STR("to_pandas($self)\n--\n\nThe batch as a pandas.DataFrame; needs "
+               "pandas and pyarrow.")},
+    {"to_polars", batch_to_polars, METH_NOARGS,
+     PyDoc_STR("to_polars($self)\n--\n\nThe batch as a polars.DataFrame; needs "
+               "polars.")},
+    {"_repr_html_", batch_repr_html, METH_NOARGS,
+     PyDoc_STR("_repr_html_($self)\n--\n\nThe first rows as a table, for "
+               "notebooks.")},
     {"to_pyarrow", batch_to_pyarrow, METH_NOARGS,
      PyDoc_STR("to_pyarrow($self)\n--\n\nThe batch as a pyarrow.RecordBatch; "
                "needs pyarrow.")},
@@ -544,6 +558,12 @@ static PyGetSetDef batch_getset[] = {
      PyDoc_STR("Bytes that the rows take: slices of one batch add up to it. "
                "Error with ENOTSUP if unknown."),
      NULL},
+    {"num_rows", batch_num_rows, NULL,
+     PyDoc_STR("The number of rows, as len() gives it."), NULL},
+    {"num_columns", batch_num_columns, NULL,
+     PyDoc_STR("The number of columns."), NULL},
+    {"column_names", batch_column_names, NULL,
+     PyDoc_STR("The names of the columns."), NULL},
     {"schema", batch_schema, NULL, PyDoc_STR("The Schema of the stream."),
      NULL},
     {"ordinal", batch_ordinal, NULL,

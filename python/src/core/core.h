@@ -321,6 +321,22 @@ bool batch_is_open(const Batch *batch);
  * may be null. -1 with an exception. */
 int batch_share(Batch *batch, struct ArrowDeviceArray *out);
 
+/* As batch_share(), for the host: -1 with an exception for data on a device. */
+int batch_share_cpu(Batch *batch, struct ArrowArray *out);
+
+/* Methods of a batch for other libraries, and as text (frames.c) */
+PyObject *batch_c_stream(PyObject *batch, PyObject *args, PyObject *kwargs);
+PyObject *batch_select(PyObject *batch, PyObject *mask);
+PyObject *batch_repr(PyObject *batch);
+PyObject *batch_repr_html(PyObject *batch, PyObject *unused);
+PyObject *batch_to_pandas(PyObject *batch, PyObject *unused);
+PyObject *batch_to_polars(PyObject *batch, PyObject *unused);
+PyObject *batch_num_columns(PyObject *batch, void *unused);
+PyObject *batch_column_names(PyObject *batch, void *unused);
+
+/* csv(Batch, rows): the first rows as the bytes of CSV. */
+PyObject *batch_csv(PyObject *module, PyObject *args);
+
 /* Takes `data`, also on failure. */
 PyObject *batch_new(Schema *schema, struct ArrowDeviceArray *data,
                     int64_t ordinal);

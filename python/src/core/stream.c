@@ -783,6 +783,30 @@ static PyObject *stats_list(const struct uva_stage_stats *stages, size_t count)
     return list;
 }
 
+/* _state(): in words */
+static PyObject *stream_state(PyObject *object, PyObject *unused)
+{
+    const Stream *self = (Stream *)object;
+    const char *state = "not started";
+
+    (void)unused;
+    if (self->tap == NULL)
+        state = "not opened";
+    else if (self->tap->is_part)
+        state = "part of another stream";
+    else if (self->complete)
+        state = "complete";
+    else if (self->over)
+        state = "ended";
+    else if (self->paused)
+        state = "paused";
+    else if (self->started)
+        state = "running";
+    else if (self->exported)
+        state = "read by a reader";
+    return core_text(state);
+}
+
 /* _stats() -> a list with a tuple for each stage */
 static PyObject *stream_stats(PyObject *object, PyObject *unused)
 {
@@ -1138,6 +1162,7 @@ static PyMethodDef stream_methods[] = {
      PyDoc_STR("resume($self)\n--\n\nGoes on after pause(); has no effect on "
                "a stream that is not paused.")},
     {"_set_name", stream_set_name, METH_VARARGS, NULL},
+    {"_state", stream_state, METH_NOARGS, NULL},
     {"_stats", stream_stats, METH_NOARGS, NULL},
     {"_metadata", stream_metadata, METH_NOARGS, NULL},
     {"_reader", stream_reader, METH_VARARGS, NULL},

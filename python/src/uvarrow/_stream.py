@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
-from . import _check, _core, _host
+from . import _check, _core, _host, _progress, _show
 from ._error import metadata_dict
 
 _WINDOW = 64
@@ -71,7 +71,7 @@ class Stream(_core.Stream):
     added before it is read, and change it in place.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_label")
 
     # ---- reading ------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class Stream(_core.Stream):
                           ResourceWarning, stacklevel=2, source=self)
 
     def __repr__(self):
-        return f"<uvarrow.Stream at {id(self):#x}>"
+        return _show.stream_text(self, getattr(self, "_label", None))
 
     # ---- stages -------------------------------------------------------------
 
@@ -314,6 +314,20 @@ class Stream(_core.Stream):
         """Sets the name of the stream in error texts and traces. Returns the
         stream."""
         self._set_name(_check.text(text, "text"))
+        self._label = text
+        return self
+
+    def progress(self, text="", *, file=None):
+        """Shows a bar with the rows so far, and their part of the total if the
+        source knows that: in a notebook, or in the terminal of `file`, by
+        default standard error; elsewhere nothing is written. `text` stands
+        before it. Returns the stream."""
+        _check.text(text, "text")
+        if file is not None and _check.method(file, "write", "file") is None:
+            raise _check.refuse(file, "file", "a file that is written to")
+        where = _progress.shows_on(file)
+        if where is not None:
+            self._trace(_progress.Bar(self, text, where))
         return self
 
     def stats(self):

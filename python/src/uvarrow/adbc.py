@@ -13,7 +13,7 @@ import contextlib
 import weakref
 from collections.abc import AsyncIterable, Generator, Iterator, Mapping, Sequence
 
-from . import _catalog, _check, _core, _driver, _host
+from . import _catalog, _check, _core, _driver, _host, _show
 from ._catalog import Table
 from ._connection import Connecting, Connection
 from ._cursor import Cursor, Named
@@ -410,6 +410,7 @@ class Session:
 
 
 _catalog.add_to(Pool, Session)
+Pool.__repr__ = _show.pool_text
 
 
 def connect(uri=None, *, driver=None, entrypoint=None, options=None,
