@@ -120,7 +120,7 @@ MAY = {
                           "<openssl/x509v3.h>",
                           "<uv.h>"],
     "bench/": ["uvarrow/", "<uv.h>", "<CL/cl.h>"],
-    "python/": ["uvarrow/", "core/", "<Python.h>", "<uv.h>"],
+    "python/": ["uvarrow/", "core/", "adbc/closed.h", "<Python.h>", "<uv.h>"],
     "tests/": ["uvarrow/", *LAYERS, "devices/", "support/", "<uv.h>", "<check.h>",
                "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h",
                "<CL/cl.h>", "<vulkan/vulkan.h>", "<cuda.h>"],

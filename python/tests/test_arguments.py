@@ -459,6 +459,8 @@ ROWS.update({f"adbc.{name}.exc_info": Row(lambda v: None, fits=set(BAD))
                           "Connection.__aexit__", "Cursor.__aexit__",
                           "Transaction.__aexit__")})
 ROWS.update({
+    "adbc.Pool.aclose.seconds": Row(lambda v: pool().aclose(seconds=v),
+                                    fits=NONE | SECONDS),
     "adbc.Pool.connection.autocommit": Row(
         lambda v: pool().connection(autocommit=v)),
     "adbc.Pool.connection.options": Row(

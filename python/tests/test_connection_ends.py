@@ -4,6 +4,7 @@ cancels, limits of time, and databases that do not answer."""
 import asyncio
 import errno
 import gc
+import os
 import warnings
 
 import anyio
@@ -633,6 +634,53 @@ def test_a_connection_belongs_to_a_loop(tmp_path):
     connection = asyncio.run(begin())
     asyncio.run(use(connection))
     connection._shut()
+
+
+def test_a_database_is_closed_when_its_connection_is(run, tmp_path):
+    """A file of DuckDB can be opened again at once, which failed now and then:
+    its log was gone."""
+    pytest.importorskip("adbc_driver_duckdb")
+    uri = f"duckdb:{tmp_path / 'a.db'}"
+
+    async def main():
+        for i in range(10):
+            async with uvarrow.adbc.connect(uri) as connection:
+                if i == 0:
+                    await make(connection)
+                await insert(connection, i)
+            assert not (tmp_path / "a.db.wal").exists() # it is checkpointed
+            assert files_open(tmp_path) == []
+            if i % 2:
+                async with uvarrow.adbc.Pool(uri=uri) as pool:
+                    assert await values(pool) == list(range(i + 1))
+                assert files_open(tmp_path) == []
+
+    run(main)
+
+
+def files_open(folder):
+    paths = [os.path.join("/proc/self/fd", one) for one in os.listdir("/proc/self/fd")]
+    return [os.readlink(path) for path in paths if os.path.islink(path)
+            and os.readlink(path).startswith(str(folder))]
+
+
+def test_a_close_waits_for_a_query_but_briefly(run):
+    pytest.importorskip("adbc_driver_sqlite")
+
+    async def main():
+        pool = uvarrow.adbc.Pool("sqlite", uri=":memory:")
+        await pool.aclose(seconds=None) # it was never used
+        pool = uvarrow.adbc.Pool("sqlite", uri=":memory:")
+        async with pool.query(SLOW["sqlite"]) as rows:
+            await anext(rows)
+            await pool.aclose(seconds=0.01)
+            with pytest.raises(RuntimeError, match="closed"):
+                pool.query("SELECT 1")
+            assert len(await anext(rows)) > 0
+        await pool.aclose(seconds=None)
+        await pool.aclose()
+
+    run(main)
 
 
 def test_a_connection_that_is_dropped_warns(run, link):

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adbc/closed.h"
 #include "adbc/execution.h"
 #include "adbc/pairs.h"
 #include "adbc/read_only.h"
@@ -149,7 +150,16 @@ static void pool_unref(struct uva_adbc_pool *pool)
         next = d->next;
         uva__pool_database_drop(d);
     }
+    if (pool->on_closed != NULL)
+        pool->on_closed(pool->closed_ctx);
     pool_unhold(pool);
+}
+
+void uva__adbc_pool_on_closed(struct uva_adbc_pool *pool,
+                              void (*call)(void *ctx), void *ctx)
+{
+    pool->on_closed = call;
+    pool->closed_ctx = ctx;
 }
 
 static void pool_unref_on_worker(void *ctx)

@@ -42,6 +42,9 @@ struct uva_adbc_pool {
     atomic_bool is_closed; /* released by the user */
     uv_thread_t keeper;    /* if there is one; joined by the release */
     uv_pid_t process;      /* that made it */
+    void (*on_closed)(
+        void *ctx); /* set before the release; NULL: no callback */
+    void *closed_ctx;
 
     uv_mutex_t lock;
     uv_cond_t changed; /* a member below has */

@@ -570,7 +570,8 @@ struct uva_adbc_pool;
 
 typedef struct {
     PyObject_HEAD struct uva_adbc_pool *pool; /* counts; NULL: closed */
-    unsigned forks; /* fork_number() when it was made */
+    unsigned forks;  /* fork_number() when it was made */
+    struct tap *end; /* counts: of tasks that wait for its close; NULL: none */
 } Pool;
 
 /* Make a stream of a query, and of a commit or a roll-back, with a tap, to
@@ -583,5 +584,11 @@ pool_stream_fn pool_query, pool_ending, pool_partition, pool_objects,
 
 /* partitions(Batch): the list of the partitions in it, as bytes. */
 PyObject *pool_partitions(PyObject *module, PyObject *batch);
+
+/* Methods of a pool that wait for its close (pool_end.c). */
+PyObject *pool_close_and_tell(PyObject *object, PyObject *host);
+PyObject *pool_is_closed(PyObject *object, PyObject *unused);
+PyObject *pool_wait(PyObject *object, PyObject *waiter);
+PyObject *pool_unwait(PyObject *object, PyObject *waiter);
 
 #endif

@@ -154,6 +154,8 @@ static PyObject *pool_session(PyObject *object, PyObject *args)
 static void pool_dealloc(PyObject *object)
 {
     pool_drop((Pool *)object);
+    if (((Pool *)object)->end != NULL)
+        tap_close(((Pool *)object)->end, ((Pool *)object)->forks);
     core_free(object);
 }
 
@@ -240,6 +242,10 @@ struct uva_stream *pool_ending(PyObject *args, Host **host, struct tap **tap)
 
 static PyMethodDef pool_methods[] = {
     {"close", pool_close, METH_NOARGS, NULL},
+    {"close_and_tell", pool_close_and_tell, METH_O, NULL},
+    {"is_closed", pool_is_closed, METH_NOARGS, NULL},
+    {"_wait", pool_wait, METH_O, NULL},
+    {"_unwait", pool_unwait, METH_O, NULL},
     {"session", pool_session, METH_VARARGS, NULL},
     {"stats", pool_stats, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};

@@ -249,8 +249,8 @@ class Connection:
         return self._closed
 
     async def close(self):
-        """Rolls back, and closes the connection: a worker does, soon. A statement
-        that another task waits for is cancelled."""
+        """Rolls back, and closes the connection, for which it waits for at most
+        a second. A statement that another task waits for is cancelled."""
         if self._closed:
             return
         self._closed = True
@@ -263,7 +263,10 @@ class Connection:
         except Error: # there is no transaction left
             pass
         finally:
-            self._shut()
+            self._leave_reader()
+            self._let_go()
+            if self._is_own:
+                await self._pool.aclose()
 
     def _shut(self):
         self._closed = True

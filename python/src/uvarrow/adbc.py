@@ -38,6 +38,7 @@ paramstyle = "qmark"
 
 _STATS = "used", "idle", "stuck", "waiting", "connections", "queries"
 
+_END_SECONDS = 1.0
 _BATCH_ROWS = 1024 # of dicts
 _MODES = "create", "append", "replace", "create_append"
 
@@ -206,11 +207,30 @@ class Pool:
     def __exit__(self, *exc_info):
         self.close()
 
+    async def aclose(self, *, seconds=_END_SECONDS):
+        """As close(), and waits until the connections of this event loop and the
+        database are closed: at most for `seconds`, None: without a limit."""
+        _check.optional(_check.seconds, seconds, "seconds")
+        host = _host.current()
+        pool = self._pools.get(host)
+        if pool is not None:
+            pool.close_and_tell(host)
+        self.close()
+        while pool is not None and not pool.is_closed():
+            if seconds is None:
+                await host.wait(pool)
+            elif not await host.wait_briefly(pool, seconds):
+                break
+
     async def __aenter__(self):
         return self
 
     async def __aexit__(self, *exc_info):
-        self.close()
+        kind = exc_info[0]
+        if kind is not None and not issubclass(kind, Exception):
+            self.close() # a cancelled task waits for nothing
+        else:
+            await self.aclose()
 
     def _opened(self):
         """The host of the loop that runs, and the pool of it."""
