@@ -1,15 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exception of a stream that has failed."""
 import errno
+import re
 
 from . import _core
 
 
 # Functions of C in the texts of errors, as they are called here.
 _NAMES = {"uva_stream_from_file: ": "",
+          "batches_per_s or bytes_per_s": "batches or bytes",
           "uva_adbc_pool_session()": "pool.session()",
           "uva_stream_from_commit()": "session.commit()",
           "uva_stream_from_rollback()": "session.rollback()"}
+
+
+# Other ones, with the struct of their options before a colon: the method of that
+# name. A text of a driver has no such form.
+_CALLED = re.compile(r"\buva_(?:stream_|adbc_)?(\w+)\(\)")
+_BEFORE = re.compile(r"(^|: )uva_(?:stream_|adbc_)?(\w+): ")
+
+
+def _named(text):
+    """A text of the library with names of Python."""
+    for name, own in _NAMES.items():
+        text = text.replace(name, own)
+    return _BEFORE.sub(r"\1\2(): ", _CALLED.sub(r"\1()", text))
 
 
 class Error(OSError):
@@ -25,9 +40,7 @@ class Error(OSError):
     @classmethod
     def _of(cls, code, text, pairs):
         metadata = metadata_dict(pairs)
-        for name, own in _NAMES.items():
-            text = text.replace(name, own)
-        text = _whole(text, metadata)
+        text = _whole(_named(text), metadata)
         if "adbc.status" in metadata: # a driver's report
             from . import _dberror
             cls = _dberror.class_of(code, text, metadata)
