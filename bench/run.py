@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the programs of the bench, round after round, and prints the results.
 
-Usage: run.py FOLDER [--rounds N] [--scale F] [--results FILE] [--page FILE]
+Usage: run.py FOLDER [--rounds N] [--passes N] [--scale F] [--results FILE]
+              [--page FILE]
        run.py --count FOLDER [--library NAME=FOLDER ...] [--results FILE]
        run.py --from FILE [--page FILE | --check FILE]
 
@@ -118,28 +119,29 @@ def figures_of(output):
         yield name, float(value), unit
 
 
-def measured_by(program, mode, scale):
+def measured_by(program, mode, how):
     """The figures of each run of a program in one mode"""
     before, after = MODES[mode]
     once = os.path.basename(program) == "bench_steady"
     for options in shapes.runs(os.path.basename(program)[len("bench_"):], mode):
-        done = run([*before, program, "--passes", str(PASSES), "--scale",
-                    str(scale / SCALE if once else scale), *after, *options])
+        done = run([*before, program, "--passes", str(how.passes), "--scale",
+                    str(how.scale / SCALE if once else how.scale), *after,
+                    *options])
         yield from figures_of(done.stdout)
 
 
-def measure(folder, rounds, scale):
+def measure(how):
     """{mode: {name: {"unit": unit, "rounds": [value, ...]}}}"""
     figures = {mode: {} for mode in MODES}
-    for number in range(rounds):
-        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+    for number in range(how.rounds):
+        print(f"round {number + 1} of {how.rounds}", file=sys.stderr, flush=True)
         for program, modes in PROGRAMS.items():
-            path = os.path.join(folder, f"bench_{program}")
+            path = os.path.join(how.folder, f"bench_{program}")
             once = program == "steady"
             if not os.path.exists(path) or (number and once):
                 continue
             for mode in modes:
-                for name, value, unit in measured_by(path, mode, scale):
+                for name, value, unit in measured_by(path, mode, how):
                     figures[mode].setdefault(
                         name, {"unit": unit, "rounds": []}
                     )["rounds"].append(value)
@@ -308,6 +310,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--passes", type=int, default=PASSES)
     parser.add_argument("--scale", type=float, default=SCALE)
     parser.add_argument("--count")
     parser.add_argument("--library", action="append", default=[])
@@ -319,8 +322,7 @@ def arguments():
 
 
 def measured(how):
-    return {"machine": machine(), "rounds": how.rounds, "passes": PASSES,
-            "figures": measure(how.folder, how.rounds, how.scale)}
+    return {"machine": machine(), "rounds": how.rounds, "passes": how.passes, "figures": measure(how)}
 
 
 def main():
