@@ -48,6 +48,22 @@ if(UVA_LTO AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT UVA_SANITIZE AND
     check_ipo_supported(RESULT UVA_WHOLE LANGUAGES C)
 endif()
 
+# clang's objects of that kind hold no code. So it compiles each layer to them once
+# more, for the shared library, if the tools of its version are here: UvaPrelink.cmake.
+set(UVA_BITCODE OFF)
+if(UVA_LTO AND CMAKE_C_COMPILER_ID STREQUAL Clang AND
+    CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT UVA_SANITIZE AND NOT UVA_TESTS AND
+    CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$")
+    set(UVA_BITCODE ON)
+    foreach(tool IN ITEMS llvm-link opt)
+        execute_process(COMMAND "${CMAKE_C_COMPILER}" -print-prog-name=${tool}
+            OUTPUT_VARIABLE UVA_${tool} OUTPUT_STRIP_TRAILING_WHITESPACE)
+        if(NOT EXISTS "${UVA_${tool}}")
+            set(UVA_BITCODE OFF)
+        endif()
+    endforeach()
+endif()
+
 # uva_optimise(TARGET...): as a whole, in a release
 function(uva_optimise)
     if(NOT UVA_WHOLE)
@@ -85,6 +101,19 @@ if(MINGW) # the printf() of C11, and the Windows that has WaitOnAddress()
         __USE_MINGW_ANSI_STDIO=1 _WIN32_WINNT=0x0A00)
 endif()
 
+function(uva_layer_objects name)
+    add_library(${name} OBJECT ${ARGN})
+    target_include_directories(${name} PRIVATE
+        "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime"
+        "${PROJECT_SOURCE_DIR}")
+    # _DEFAULT_SOURCE: in strict C11 the C library hides POSIX
+    target_compile_definitions(${name} PRIVATE UVA_BUILD _DEFAULT_SOURCE)
+    target_link_libraries(${name} PRIVATE uva_flags)
+    set_target_properties(${name} PROPERTIES
+        C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden
+        POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
 # uva_layer(NAME FOLDER...): the objects of one layer of the library, for both
 # libraries and for tests that link it alone. A folder without a source
 # is no layer. Adds to UVA_LAYERS in the caller's scope.
@@ -99,17 +128,13 @@ function(uva_layer name)
     if(NOT sources)
         return()
     endif()
-    add_library(${name} OBJECT ${sources})
-    target_include_directories(${name} PRIVATE
-        "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime"
-        "${PROJECT_SOURCE_DIR}")
-    # _DEFAULT_SOURCE: in strict C11 the C library hides POSIX
-    target_compile_definitions(${name} PRIVATE UVA_BUILD _DEFAULT_SOURCE)
-    target_link_libraries(${name} PRIVATE uva_flags)
-    set_target_properties(${name} PROPERTIES
-        C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden
-        POSITION_INDEPENDENT_CODE ON)
+    uva_layer_objects(${name} ${sources})
     uva_optimise(${name})
+    if(UVA_BITCODE)
+        uva_layer_objects(${name}_bitcode ${sources})
+        target_compile_options(${name}_bitcode PRIVATE -flto)
+        set_target_properties(${name}_bitcode PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     uva_profile(${name} ${sources})
     set(UVA_LAYERS ${UVA_LAYERS} ${name} PARENT_SCOPE)
 endfunction()

@@ -9,6 +9,44 @@
 # plugin, and as for a shared library, which keeps hidden symbols local. Each
 # function has its own section, for programs linked with --gc-sections.
 
+# clang links the bitcode of the layers to one module in which only the functions
+# of the interface are global, and compiles that: a tenth fewer instructions for each
+# batch. The object is the shared core library, in builds without tests. The static
+# one is as it is compiled: programs here call functions of it that are not public,
+# and the tck's has parts of it.
+
+# uva_bitcode_object(OBJECT NAME LAYER...): sets the variable OBJECT to the object
+# of a library with the layers, whose interface is the list runtime/symbols/NAME.txt
+function(uva_bitcode_object object name)
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/whole")
+    file(STRINGS "${PROJECT_SOURCE_DIR}/runtime/symbols/${name}.txt" functions
+        REGEX "^uva_")
+    list(TRANSFORM functions REPLACE " .*" "")
+    list(JOIN functions "\n" functions)
+    file(MAKE_DIRECTORY "${folder}")
+    file(WRITE "${folder}/${name}.api" "${functions}\n")
+    set(objects)
+    foreach(layer IN LISTS ARGN)
+        list(APPEND objects $<TARGET_OBJECTS:${layer}_bitcode>)
+    endforeach()
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+    separate_arguments(flags NATIVE_COMMAND
+        "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${type}}")
+    add_custom_command(OUTPUT "${folder}/${name}.o"
+        COMMAND "${UVA_llvm-link}" -o "${folder}/${name}.all.bc" "${objects}"
+        COMMAND "${UVA_opt}" -passes=internalize
+            "--internalize-public-api-file=${folder}/${name}.api"
+            -o "${folder}/${name}.bc" "${folder}/${name}.all.bc"
+        COMMAND "${CMAKE_C_COMPILER}" ${flags} -fPIC -ffunction-sections
+            -fdata-sections -Wno-unused-command-line-argument
+            -c "${folder}/${name}.bc" -o "${folder}/${name}.o"
+        DEPENDS "${objects}" COMMAND_EXPAND_LISTS VERBATIM
+        COMMENT "Optimising ${name} as a whole")
+    set_source_files_properties("${folder}/${name}.o" PROPERTIES
+        EXTERNAL_OBJECT ON GENERATED ON)
+    set(${object} "${folder}/${name}.o" PARENT_SCOPE)
+endfunction()
+
 # uva_prelink(TARGET [WEAK]): builds such an archive of the objects of a static
 # library, and installs it over that library. The target's property
 # UVA_PRELINKED is its path, if this is a release. The symbols of a WEAK archive
