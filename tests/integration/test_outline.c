@@ -14,8 +14,10 @@ static struct fixture f;
 
 /* ---- a source with a schema that the test changes in place --------------- */
 
+enum { COLUMNS = 40 }; /* all alike */
+
 static char format[8];
-static struct ArrowSchema column, *columns[1] = {&column};
+static struct ArrowSchema column, *columns[COLUMNS];
 static int64_t given, taken;
 static bool done;
 
@@ -34,9 +36,11 @@ static int get_schema(struct ArrowArrayStream *self, struct ArrowSchema *out)
     (void)self;
     column = (struct ArrowSchema){
         .format = format, .name = "n", .release = schema_forget};
+    for (int i = 0; i < COLUMNS; i++)
+        columns[i] = &column;
     *out = (struct ArrowSchema){.format = "+s",
                                 .name = "",
-                                .n_children = 1,
+                                .n_children = COLUMNS,
                                 .children = columns,
                                 .release = schema_forget};
     return 0;
@@ -46,7 +50,7 @@ static int get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 {
     static const int64_t values[10];
     static const void *buffers[2] = {NULL, values};
-    static struct ArrowArray numbers, *children[1] = {&numbers};
+    static struct ArrowArray numbers, *children[COLUMNS];
 
     (void)self;
     if (given++ > 0)
@@ -55,10 +59,12 @@ static int get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
                                   .n_buffers = 2,
                                   .buffers = buffers,
                                   .release = array_forget};
+    for (int i = 0; i < COLUMNS; i++)
+        children[i] = &numbers;
     *out = (struct ArrowArray){.length = 10,
                                .n_buffers = 1,
                                .buffers = buffers,
-                               .n_children = 1,
+                               .n_children = COLUMNS,
                                .children = children,
                                .release = array_forget};
     return 0;
@@ -139,10 +145,10 @@ static void tear_down(void)
 
 START_TEST(another_schema_at_the_same_place_is_noticed)
 {
-    ck_assert_int_eq(run("l"), 80);
-    ck_assert_int_eq(run("i"), 40);
-    ck_assert_int_eq(run("i"), 40);
-    ck_assert_int_eq(run("l"), 80);
+    ck_assert_int_eq(run("l"), COLUMNS * 80);
+    ck_assert_int_eq(run("i"), COLUMNS * 40);
+    ck_assert_int_eq(run("i"), COLUMNS * 40);
+    ck_assert_int_eq(run("l"), COLUMNS * 80);
 }
 END_TEST
 
@@ -158,7 +164,8 @@ START_TEST(the_same_schema_is_not_copied_again)
     more = faulty_allocator_asked(memory);
     (void)run("i");
     more = faulty_allocator_asked(memory) - more;
-    ck_assert_int_eq(first - more, 3); /* an outline, and two nodes */
+    ck_assert_int_ge(first - more, COLUMNS / 2); /* a node of each column; a few
+                                                    others vary */
 }
 END_TEST
 
