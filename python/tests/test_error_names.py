@@ -38,3 +38,16 @@ def test_an_option_is_named_as_in_python(run, build, text):
 ])
 def test_texts(of_c, of_python):
     assert uvarrow.Error._of(5, of_c, []).strerror == of_python
+
+
+@pytest.mark.parametrize("table, text", [
+    (pa.table({"n": ["x"]}), "stream: the column 'n' is not as 'n' there"),
+    (pa.table({"m": [1]}), "stream: the column 'm' is not as 'n' there"),
+    (pa.table({"n": [1], "m": [1]}), "stream: 2 columns, not 1")])
+def test_the_column_that_does_not_fit_is_named(run, table, text):
+    async def main():
+        await uvarrow.stream(TABLE).map(
+            lambda batch: table.to_batches()[0]).read_all()
+
+    with pytest.raises(ValueError, match=text):
+        run(main)

@@ -286,6 +286,46 @@ static PyObject *batch_close(PyObject *object, PyObject *unused)
 /* ---- in -------------------------------------------------------------------
  */
 
+static const char *name_of(const struct ArrowSchema *field)
+{
+    return field->name != NULL ? field->name : "";
+}
+
+static bool column_equals(const struct ArrowSchema *a,
+                          const struct ArrowSchema *b)
+{
+    return strcmp(name_of(a), name_of(b)) == 0 &&
+           (a->flags & ARROW_FLAG_NULLABLE) ==
+               (b->flags & ARROW_FLAG_NULLABLE) &&
+           schema_equals(a, b);
+}
+
+/* Raises which column differs. */
+static void refuse_schema(const struct ArrowSchema *expected,
+                          const struct ArrowSchema *of, const char *name)
+{
+    static const char text[] = "uvarrow: %s has another schema than its stream";
+    int64_t i = 0;
+
+    while (i < expected->n_children && i < of->n_children &&
+           column_equals(expected->children[i], of->children[i]))
+        i++;
+    if (i < expected->n_children && i < of->n_children)
+        PyErr_Format(PyExc_ValueError,
+                     "uvarrow: %s has another schema than its stream: the "
+                     "column '%s' is not as '%s' there",
+                     name, name_of(of->children[i]),
+                     name_of(expected->children[i]));
+    else if (expected->n_children != of->n_children)
+        PyErr_Format(PyExc_ValueError,
+                     "uvarrow: %s has another schema than its stream: %zd "
+                     "columns, not %zd",
+                     name, (Py_ssize_t)of->n_children,
+                     (Py_ssize_t)expected->n_children);
+    else
+        PyErr_Format(PyExc_ValueError, text, name);
+}
+
 bool batch_schema_fits(const struct ArrowSchema *expected,
                        const struct ArrowSchema *of, const char *name)
 {
@@ -295,8 +335,7 @@ bool batch_schema_fits(const struct ArrowSchema *expected,
         return false;
     if (schema_equals(expected, of))
         return true;
-    PyErr_Format(PyExc_ValueError,
-                 "uvarrow: %s has another schema than its stream", name);
+    refuse_schema(expected, of, name);
     return false;
 }
 
