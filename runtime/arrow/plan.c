@@ -610,7 +610,7 @@ static bool plan_simple(struct plan_walk *walk,
     int64_t size;
 
     walk->at = end;
-    if (!(part->from == 0 && part->need <= part->rows &&
+    if (!(part->from == 0 && part->need == part->rows &&
           (uint64_t)(part->rows - 1) >> 31 == 0 &&
           plain_runs(run, end, columns, part->rows, &size)) &&
         !plan_runs(run, end, columns, part, &size))
