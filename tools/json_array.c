@@ -6,51 +6,52 @@
  * early has no bracket at its end, and no parser takes it for a whole one. */
 #include "json_array.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
+/* The copy of a part. */
+struct copy {
+    struct uva__json_array *array; /* borrows */
+    char *end;                     /* of the text so far */
+    bool in_line;                  /* a line goes on in the next buffer */
+};
+
 /* Copies lines, each with `,` and a line break, or the first bracket, in front
- * of it in place of the line break behind it. Returns the end. */
-static char *lines_copy(const char *line, size_t size, bool *has_rows,
-                        char *out)
+ * of it in place of the line break after it. */
+static void copy_lines(struct copy *copy, const uv_buf_t *lines)
 {
-    const char *end = line + size, *next;
+    const char *line = lines->base, *const end = line + lines->len, *next;
 
     for (; line < end; line = next + 1) {
         next = memchr(line, '\n', (size_t)(end - line));
+        if (!copy->in_line) {
+            *copy->end++ = copy->array->has_rows ? ',' : '[';
+            if (copy->array->has_rows)
+                *copy->end++ = '\n';
+        }
+        copy->array->has_rows = true;
+        copy->in_line = next == NULL;
         next = next != NULL ? next : end;
-        *out++ = *has_rows ? ',' : '[';
-        if (*has_rows)
-            *out++ = '\n';
-        memcpy(out, line, (size_t)(next - line));
-        out += next - line;
-        *has_rows = true;
+        memcpy(copy->end, line, (size_t)(next - line));
+        copy->end += next - line;
     }
-    return out;
 }
 
-int uva__json_array_write(struct uva__json_array *array,
-                          struct uva__output *output, struct uva_part *part)
+char *uva__json_array_text(struct uva__json_array *array, struct uva_part *part,
+                           size_t *size)
 {
-    char *text = malloc((size_t)(part->bytes + part->rows) + 1), *end = text;
-    int code = text != NULL ? 0 : ENOMEM;
+    char *text = malloc((size_t)(part->bytes + part->rows) + 1);
+    struct copy copy = {.array = array, .end = text};
 
-    for (size_t i = 0; i < part->count && code == 0; i++)
-        end = lines_copy(part->buffers[i].base, part->buffers[i].len,
-                         &array->has_rows, end);
-    if (code == 0)
-        code = uva__output_write_rows(output, text, (size_t)(end - text),
-                                      part->rows);
-    free(text);
+    for (size_t i = 0; i < part->count && text != NULL; i++)
+        copy_lines(&copy, &part->buffers[i]);
+    *size = text != NULL ? (size_t)(copy.end - text) : 0;
     uva_part_release(part);
-    return code;
+    return text;
 }
 
-int uva__json_array_end(const struct uva__json_array *array,
-                        struct uva__output *output)
+const char *uva__json_array_end(const struct uva__json_array *array)
 {
-    return array->has_rows ? uva__output_write(output, "]\n", 2)
-                           : uva__output_write(output, "[]\n", 3);
+    return array->has_rows ? "]\n" : "[]\n";
 }

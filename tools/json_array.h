@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON lines as one array of JSON. */
+/* JSON lines as one array of JSON, for programs that read no lines. */
 #ifndef UVA_TOOLS_JSON_ARRAY_H
 #define UVA_TOOLS_JSON_ARRAY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "output.h"
 #include "uvarrow/io.h"
 
 /* The array. Zeroes: no row was written. */
@@ -13,14 +13,14 @@ struct uva__json_array {
     bool has_rows;
 };
 
-/* Writes the rows of a part, which it takes in every case. 0 or ENOMEM. Thread:
- * loop. */
-UVA_MUST_CHECK int uva__json_array_write(struct uva__json_array *array,
-                                         struct uva__output *output,
-                                         struct uva_part *part);
+/* Makes the text of the rows of a part, which it takes in every case: a copy,
+ * to be freed, of `*size` bytes. NULL: there is no memory. Thread: any, one at
+ * a time. */
+UVA_MUST_CHECK char *uva__json_array_text(struct uva__json_array *array,
+                                          struct uva_part *part, size_t *size);
 
-/* Writes the end of the array, of no rows too. 0 or ENOMEM. Thread: loop. */
-UVA_MUST_CHECK int uva__json_array_end(const struct uva__json_array *array,
-                                       struct uva__output *output);
+/* Returns the end of the array, of no rows too, which is static. Thread: any.
+ */
+const char *uva__json_array_end(const struct uva__json_array *array);
 
 #endif

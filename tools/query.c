@@ -269,6 +269,20 @@ static int query_write_table(struct query *q)
     return code;
 }
 
+/* Writes the rows of a part, which it takes, as those of an array of JSON. */
+static int query_write_array(struct query *q, struct uva_part *part)
+{
+    const int64_t rows = part->rows;
+    size_t size;
+    char *text = uva__json_array_text(&q->array, part, &size);
+    const int code = text != NULL
+                         ? uva__output_write_rows(&q->output, text, size, rows)
+                         : ENOMEM;
+
+    free(text);
+    return code;
+}
+
 static int query_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct query *q = ctx;
@@ -283,7 +297,7 @@ static int query_on_batch(void *ctx, struct uva_batch *batch)
     q->tally.rows += part.rows;
     q->tally.batches += part.rows > 0;
     code = q->options.view == UVA__VIEW_ARRAY
-               ? uva__json_array_write(&q->array, &q->output, &part)
+               ? query_write_array(q, &part)
                : uva__output_write_part(&q->output, &part);
     if (code != 0)
         return code;
@@ -292,9 +306,11 @@ static int query_on_batch(void *ctx, struct uva_batch *batch)
 
 static void query_end_array(struct query *q)
 {
+    const char *end = uva__json_array_end(&q->array);
+
     if (q->output.kind == UVA__OUTPUT_TERMINAL)
         query_end_progress(q);
-    if (uva__json_array_end(&q->array, &q->output) != 0)
+    if (uva__output_write(&q->output, end, strlen(end)) != 0)
         (void)uva_error_set(&q->error, ENOMEM, "out of memory");
 }
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <uv.h>
 
-#include "json_array.h"
 #include "status.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -45,35 +44,58 @@ static int answer_send(struct uva__answer *answer, struct uva_part *part)
                : ECANCELED;
 }
 
+/* A text of JSON that is written. */
+struct text {
+    uv_buf_t buffer; /* owns its bytes */
+};
+
+static void text_free(void *ptr)
+{
+    struct text *text = ptr;
+
+    free(text->buffer.base);
+    free(text);
+}
+
 /* The same of an array of JSON, which has a copy of the part. */
 static int answer_send_array(struct uva__answer *answer, struct uva_part *part)
 {
-    const bool is_first = answer->rows == 0;
-    struct uva__transport_part out;
-    int64_t bytes;
+    struct text *text = malloc(sizeof(*text));
+    struct uva__transport_part out = {
+        .count = 1, .release = text_free, .owner = text};
 
     answer->rows += part->rows;
-    bytes = uva__json_array_next(part, is_first, &out);
-    if (bytes < 0)
+    if (text == NULL) {
+        uva_part_release(part);
         return ENOMEM;
-    answer->bytes += bytes;
-    return uva__connection_send(answer->connection, &out, bytes) == 0
+    }
+    text->buffer.base =
+        uva__json_array_text(&answer->array, part, &text->buffer.len);
+    if (text->buffer.base == NULL) {
+        free(text);
+        return ENOMEM;
+    }
+    out.buffers = &text->buffer;
+    answer->bytes += (int64_t)text->buffer.len;
+    return uva__connection_send(answer->connection, &out,
+                                (int64_t)text->buffer.len) == 0
                ? 0
                : ECANCELED;
 }
 
-/* Sends what is behind the last row. Returns 0; ECANCELED: the answer is gone.
- */
+/* Sends the end of an array. Returns 0; ECANCELED: the answer is gone. */
 static int answer_send_last(struct uva__answer *answer)
 {
-    struct uva__transport_part out;
-    int64_t bytes;
+    const char *end = uva__json_array_end(&answer->array);
+    const uv_buf_t buffer = {.base = (char *)(uintptr_t)end,
+                             .len = strlen(end)};
+    const struct uva__transport_part out = {.buffers = &buffer, .count = 1};
 
     if (answer->format != UVA__ROWS_ARRAY)
         return 0;
-    bytes = uva__json_array_last(answer->rows == 0, &out);
-    answer->bytes += bytes;
-    return uva__connection_send(answer->connection, &out, bytes) == 0
+    answer->bytes += (int64_t)buffer.len;
+    return uva__connection_send(answer->connection, &out,
+                                (int64_t)buffer.len) == 0
                ? 0
                : ECANCELED;
 }
