@@ -125,7 +125,7 @@ static const char *const layouts[] = {
 
 START_TEST(packages_of_an_environment_are_found)
 {
-    char folder[PATH_MAX], path[PATH_MAX + 40];
+    char folder[100], path[150];
 
     (void)snprintf(folder, sizeof(folder), "venv/%s/adbc_driver_fake",
                    layouts[_i]);
