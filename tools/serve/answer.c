@@ -10,6 +10,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "body.h"
 #include "status.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -44,58 +45,19 @@ static int answer_send(struct uva__answer *answer, struct uva_part *part)
                : ECANCELED;
 }
 
-/* A text of JSON that is written. */
-struct text {
-    uv_buf_t buffer; /* owns its bytes */
-};
-
-static void text_free(void *ptr)
+/* The same of a text, of a body that has its own. */
+static int answer_send_text(struct uva__answer *answer,
+                            struct uva__body_text *text)
 {
-    struct text *text = ptr;
+    const struct uva__transport_part out = {.buffers = &text->buffer,
+                                            .count = 1,
+                                            .release = uva__body_text_free,
+                                            .owner = text};
+    const int64_t bytes = (int64_t)text->buffer.len;
 
-    free(text->buffer.base);
-    free(text);
-}
-
-/* The same of an array of JSON, which has a copy of the part. */
-static int answer_send_array(struct uva__answer *answer, struct uva_part *part)
-{
-    struct text *text = malloc(sizeof(*text));
-    struct uva__transport_part out = {
-        .count = 1, .release = text_free, .owner = text};
-
-    answer->rows += part->rows;
-    if (text == NULL) {
-        uva_part_release(part);
-        return ENOMEM;
-    }
-    text->buffer.base =
-        uva__json_array_text(&answer->array, part, &text->buffer.len);
-    if (text->buffer.base == NULL) {
-        free(text);
-        return ENOMEM;
-    }
-    out.buffers = &text->buffer;
-    answer->bytes += (int64_t)text->buffer.len;
-    return uva__connection_send(answer->connection, &out,
-                                (int64_t)text->buffer.len) == 0
-               ? 0
-               : ECANCELED;
-}
-
-/* Sends the end of an array. Returns 0; ECANCELED: the answer is gone. */
-static int answer_send_last(struct uva__answer *answer)
-{
-    const char *end = uva__json_array_end(&answer->array);
-    const uv_buf_t buffer = {.base = (char *)(uintptr_t)end,
-                             .len = strlen(end)};
-    const struct uva__transport_part out = {.buffers = &buffer, .count = 1};
-
-    if (answer->format != UVA__ROWS_ARRAY)
-        return 0;
-    answer->bytes += (int64_t)buffer.len;
-    return uva__connection_send(answer->connection, &out,
-                                (int64_t)buffer.len) == 0
+    answer->rows += text->rows;
+    answer->bytes += bytes;
+    return uva__connection_send(answer->connection, &out, bytes) == 0
                ? 0
                : ECANCELED;
 }
@@ -237,13 +199,16 @@ static void answer_fail(struct uva__answer *answer,
 /* Sends the head. Returns 0; ECANCELED: the answer is gone. */
 static int answer_begin(struct uva__answer *answer)
 {
-    char more[48];
+    const bool is_coded = answer->coding != UVA__CODING_NONE;
+    char more[80];
 
     if (answer->has_begun)
         return 0;
     answer->has_begun = true;
-    (void)snprintf(more, sizeof(more), "X-Query-Id: %" PRId64 "\r\n",
-                   answer->id);
+    (void)snprintf(more, sizeof(more), "X-Query-Id: %" PRId64 "\r\n%s%s%s",
+                   answer->id, is_coded ? "Content-Encoding: " : "",
+                   is_coded ? uva__coding_name(answer->coding) : "",
+                   is_coded ? "\r\n" : "");
     return uva__connection_begin(answer->connection, 200,
                                  uva__format_type(answer->format),
                                  answer->origin, more) == 0
@@ -266,6 +231,7 @@ static int answer_stop(struct uva__answer *answer)
 static int answer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__answer *answer = ctx;
+    struct uva__body_text *text;
     struct uva_part part;
     int code = answer_begin(answer);
 
@@ -273,11 +239,12 @@ static int answer_on_batch(void *ctx, struct uva_batch *batch)
         return code;
     if (answer->connection->body == UVA__BODY_OMITTED)
         return answer_stop(answer);
-    code = uva_part_take(&batch->data, &part);
+    text = uva__body_take(&batch->data);
+    if (text == NULL)
+        code = uva_part_take(&batch->data, &part);
     if (code == 0)
-        code = answer->format == UVA__ROWS_ARRAY
-                   ? answer_send_array(answer, &part)
-                   : answer_send(answer, &part);
+        code = text != NULL ? answer_send_text(answer, text)
+                            : answer_send(answer, &part);
     if (code != 0)
         return code;
     answer->is_paused = uva__connection_is_full(answer->connection);
@@ -314,8 +281,6 @@ static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
     answer->stream = NULL;
     if (outcome->end == UVA_END_COMPLETE)
         code = answer_begin(answer);
-    if (code == 0 && outcome->end == UVA_END_COMPLETE)
-        code = answer_send_last(answer);
     if (code != 0)
         return; /* on_gone has freed it */
     if (outcome_is_late(outcome)) {
@@ -343,6 +308,8 @@ static struct uva__answer *answer_new(struct uva__answers *answers,
                                       struct uva__connection *connection,
                                       enum uva__rows format, const char *origin)
 {
+    const char *codings =
+        uva__request_field(&connection->request, UVA__FIELD_ACCEPT_ENCODING);
     struct uva__answer *answer = calloc(1, sizeof(*answer));
 
     if (answer == NULL)
@@ -357,6 +324,8 @@ static struct uva__answer *answer_new(struct uva__answers *answers,
     uva__rest_end(answers->rest);
     answer->connection = connection;
     answer->format = format;
+    if (format != UVA__ROWS_ARROW)
+        answer->coding = uva__coding_accepted(codings);
     answer->origin = origin;
     answer->id = ++answers->begun;
     answer->begun = uv_hrtime();
@@ -391,12 +360,17 @@ static int answer_open(struct uva__answer *answer, struct uva_error *error)
         [UVA__ROWS_ARRAY] = UVA_FORMAT_JSON,
         [UVA__ROWS_CSV] = UVA_FORMAT_CSV};
     const struct uva_encode options = {.format = formats[answer->format]};
+    int code = 0;
 
     (void)uva_stream_map(answer->stream,
                          &(struct uva_map){.batch = limit_batch,
                                            .ctx = &answer->answers->batch_bytes,
                                            .on_loop = true});
     (void)uva_stream_encode(answer->stream, &options);
+    if (uva__body_is_made(answer->format, answer->coding))
+        code = uva__body_add(answer->stream, answer->format, answer->coding);
+    if (code != 0)
+        return uva_error_set(error, code, "out of memory");
     return uva_stream_for_each(
         answer->stream,
         &(struct uva_consumer){.on_batch = answer_on_batch,

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "coding.h"
 #include "connection.h"
 #include "format.h"
-#include "json_array.h"
 #include "rest.h"
 #include "rights.h"
 #include "uvarrow/adbc.h"
@@ -36,7 +36,7 @@ struct uva__answer {
     struct uva_stream *stream;            /* counts, until done */
     struct uva__rights_question question; /* asked before the stream starts */
     enum uva__rows format;                /* of the rows */
-    struct uva__json_array array;         /* if that is the format */
+    enum uva__coding coding;              /* of the body */
     const char *origin;   /* a site that may read it, or NULL; static */
     int64_t limit_ms;     /* that the database may take */
     int64_t id;           /* number, from 1 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accept is a list of media types, each with a weight from 0 to 1. */
+/* The best fitting entry of Accept gives the weight of a type. */
 #include "format.h"
 
 #include <errno.h>
@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
+
+#include "accept.h"
 
 static const struct {
     const char *name;
@@ -40,56 +42,18 @@ int uva__format_find(const char *name, enum uva__rows *out)
     return ENOENT;
 }
 
-/* One entry of the list. */
-struct entry {
-    const char *type; /* not ended by a NUL */
-    size_t size;      /* its length */
-    int weight;       /* in thousandths */
-};
-
-/* Reads "0.5" as 500. Anything else counts as 0. */
-static int weight_read(const char *at)
-{
-    int weight = 0, unit = 1000;
-
-    for (; (*at >= '0' && *at <= '9') || *at == '.'; at++) {
-        if (*at == '.')
-            continue;
-        weight += (*at - '0') * unit;
-        unit /= 10;
-    }
-    return weight < 1000 ? weight : 1000;
-}
-
-/* Reads the entry at `*at`, and steps after it. */
-static struct entry entry_read(const char **at)
-{
-    struct entry entry = {.weight = 1000};
-    const char *end, *mark;
-
-    *at += strspn(*at, " \t,");
-    end = *at + strcspn(*at, ",");
-    entry.type = *at;
-    entry.size = strcspn(*at, " \t;,");
-    for (mark = *at + entry.size; mark < end; mark++)
-        if (strncasecmp(mark, "q=", 2) == 0 && strchr("; \t", mark[-1]))
-            entry.weight = weight_read(mark + 2);
-    *at = end;
-    return entry;
-}
-
 /* How well an entry fits a type: 0 not at all, 3 exactly. */
-static int entry_fit(const struct entry *entry, const char *type)
+static int entry_fit(const struct uva__accept_entry *entry, const char *type)
 {
     const size_t major = strcspn(type, "/") + 1;
 
     if (entry->size == strlen(type) &&
-        strncasecmp(entry->type, type, entry->size) == 0)
+        strncasecmp(entry->name, type, entry->size) == 0)
         return 3;
-    if (entry->size == major + 1 && entry->type[major] == '*' &&
-        strncasecmp(entry->type, type, major) == 0)
+    if (entry->size == major + 1 && entry->name[major] == '*' &&
+        strncasecmp(entry->name, type, major) == 0)
         return 2;
-    return entry->size == 3 && strncmp(entry->type, "*/*", 3) == 0;
+    return entry->size == 3 && strncmp(entry->name, "*/*", 3) == 0;
 }
 
 /* The best fitting entry gives the weight of a type. */
@@ -98,7 +62,7 @@ static int weight_of(const char *accept, const char *type)
     int best = 0, weight = 0;
 
     while (*accept != '\0') {
-        const struct entry entry = entry_read(&accept);
+        const struct uva__accept_entry entry = uva__accept_next(&accept);
         const int fit = entry_fit(&entry, type);
 
         if (fit > best) {

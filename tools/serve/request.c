@@ -22,6 +22,7 @@ static const char *const NAMES[UVA__FIELDS] = {
     [UVA__FIELD_ORIGIN] = "origin",
     [UVA__FIELD_AUTHORIZATION] = "authorization",
     [UVA__FIELD_ACCEPT] = "accept",
+    [UVA__FIELD_ACCEPT_ENCODING] = "accept-encoding",
     [UVA__FIELD_CONTENT_TYPE] = "content-type",
     [UVA__FIELD_CONTENT_ENCODING] = "content-encoding",
     [UVA__FIELD_TRANSFER_ENCODING] = "transfer-encoding",
@@ -91,7 +92,7 @@ static enum uva__field field_find(const char *name)
 }
 
 /* A second line of a used field could be read by a proxy as the one that
- * counts; only Accept is a list. */
+ * counts; only the two of Accept are lists. */
 static int field_begin(struct uva__request *request)
 {
     const enum uva__field field = field_find(uva__bytes_text(&request->name));
@@ -103,7 +104,7 @@ static int field_begin(struct uva__request *request)
         request->seen |= 1u << field;
         return 0;
     }
-    if (field == UVA__FIELD_ACCEPT)
+    if (field == UVA__FIELD_ACCEPT || field == UVA__FIELD_ACCEPT_ENCODING)
         return keep(request, &request->fields[field], ",", 1);
     return refuse(request, 400, "a header is there twice");
 }

@@ -129,7 +129,7 @@ int uva__response_head(const struct uva__response *response,
         code = add(out, "Cache-Control: no-store\r\n"
                         "X-Content-Type-Options: nosniff\r\n"
                         "Cross-Origin-Resource-Policy: same-origin\r\n"
-                        "Vary: Origin\r\n");
+                        "Vary: Origin, Accept, Accept-Encoding\r\n");
     if (code == 0)
         code = head_origin(response->origin, out);
     if (code == 0 && response->more != NULL)

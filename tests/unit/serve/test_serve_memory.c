@@ -232,6 +232,11 @@ static const struct {
      "Content-Length: 124\r\n\r\n" JSON,
      200, true},
     {"GET /tables?format=csv " HEAD "\r\n", 200, true},
+    {"GET /query?format=csv&sql=" SQL " " HEAD "Accept-Encoding: gzip\r\n\r\n",
+     200, true},
+    {"GET /query?format=json-array&sql=" SQL " " HEAD
+     "Accept-Encoding: zstd\r\n\r\n",
+     200, true},
 };
 
 enum { KINDS = sizeof(REQUESTS) / sizeof(*REQUESTS), HEALTH = 0, CSV = 6 };
