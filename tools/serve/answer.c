@@ -178,17 +178,20 @@ static void answer_fail(struct uva__answer *answer,
     const struct uva_error *error =
         answer->why.code != 0 ? &answer->why : &outcome->error;
     const int status =
-        answer->why.code == ETIMEDOUT
-            ? 504
+        answer->why.code == ETIMEDOUT ? 504
+        : answer->why.code == ECANCELED
+            ? 409
             : uva__status_of(answer->answers->kind, error,
                              error == &outcome->error ? outcome->metadata
                                                       : NULL);
 
     char *const whole = error == &outcome->error ? whole_text(outcome) : NULL;
+    char more[80];
 
+    (void)snprintf(more, sizeof(more), "X-Query-Id: %" PRId64 "\r\n%s",
+                   answer->id, status == 503 ? "Retry-After: 1\r\n" : "");
     details_read(outcome->metadata, &details);
-    uva__connection_fail(answer->connection, status, answer->origin,
-                         status == 503 ? "Retry-After: 1\r\n" : NULL,
+    uva__connection_fail(answer->connection, status, answer->origin, more,
                          text_of(whole != NULL ? whole : error->message),
                          details.members);
     free(whole);
@@ -384,6 +387,7 @@ static void answer_refuse(struct uva__answer *answer,
                           const struct uva_outcome *outcome)
 {
     uva_stream_release(answer->stream);
+    answer->stream = NULL;
     answer->answers->failed++;
     answer_fail(answer, outcome);
     answer_free(answer);
@@ -412,7 +416,8 @@ static int answer_ask(struct uva__answer *answer, struct uva_error *error)
 void uva__answer_start(struct uva__answers *answers,
                        struct uva__connection *connection,
                        struct uva_stream *stream, int64_t limit_ms,
-                       enum uva__rows format, const char *origin)
+                       enum uva__rows format, const char *sql,
+                       const char *origin)
 {
     struct uva_outcome outcome = {.end = UVA_END_FAILED};
     struct uva__answer *answer;
@@ -433,6 +438,8 @@ void uva__answer_start(struct uva__answers *answers,
     }
     answer->stream = stream;
     answer->limit_ms = limit_ms;
+    (void)snprintf(answer->sql, sizeof(answer->sql), "%.*s",
+                   (int)sizeof(answer->sql) - 1, sql);
     if (answer_ask(answer, &outcome.error) != 0) {
         answer_refuse(answer, &outcome);
         return;
@@ -442,4 +449,37 @@ void uva__answer_start(struct uva__answers *answers,
                                           .on_writable = answer_on_writable,
                                           .on_gone = answer_on_gone,
                                           .ctx = answer});
+}
+
+/* An answer that has no stream is about to end: its connection may read the
+ * next request meanwhile. */
+static struct uva__answer *answer_find(const struct uva__answers *answers,
+                                       int64_t id)
+{
+    struct uva__answer *answer = answers->first;
+
+    while (answer != NULL && (answer->id != id || answer->stream == NULL))
+        answer = answer->next;
+    return answer;
+}
+
+int uva__answer_end(struct uva__answers *answers, int64_t id)
+{
+    const struct uva_outcome outcome = {.end = UVA_END_CANCELLED};
+    struct uva__answer *answer = answer_find(answers, id);
+
+    if (answer == NULL)
+        return ENOENT;
+    answers->ended++;
+    (void)uva_error_set(&answer->why, ECANCELED,
+                        "the query was ended: DELETE /queries/%" PRId64, id);
+    uva__rights_drop(&answer->question);
+    uva_stream_drop(answer->stream);
+    answer->stream = NULL;
+    if (answer->has_begun)
+        answer_cut(answer, &outcome);
+    else
+        answer_fail(answer, &outcome);
+    answer_free(answer);
+    return 0;
 }

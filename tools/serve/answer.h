@@ -25,6 +25,9 @@
 /* Batches that the stream of an answer reads ahead of its client. */
 #define UVA__ANSWER_WINDOW 4
 
+/* The room for the begin of a query's text. */
+#define UVA__ANSWER_SQL 1024
+
 struct uva__answers;
 
 /* An answer under way. */
@@ -37,15 +40,16 @@ struct uva__answer {
     struct uva__rights_question question; /* asked before the stream starts */
     enum uva__rows format;                /* of the rows */
     enum uva__coding coding;              /* of the body */
-    const char *origin;   /* a site that may read it, or NULL; static */
-    int64_t limit_ms;     /* that the database may take */
-    int64_t id;           /* number, from 1 */
-    int64_t rows;         /* sent so far */
-    int64_t bytes;        /* the same of the body */
-    uint64_t begun;       /* by uv_hrtime() */
-    struct uva_error why; /* of the answer itself; code 0: no error */
-    bool has_begun;       /* the head was sent */
-    bool is_paused;       /* the client does not read at the moment */
+    const char *origin;        /* a site that may read it, or NULL; static */
+    int64_t limit_ms;          /* that the database may take */
+    int64_t id;                /* number, from 1 */
+    int64_t rows;              /* sent so far */
+    int64_t bytes;             /* the same of the body */
+    uint64_t begun;            /* by uv_hrtime() */
+    struct uva_error why;      /* of the answer itself; code 0: no error */
+    bool has_begun;            /* the head was sent */
+    bool is_paused;            /* the client does not read at the moment */
+    char sql[UVA__ANSWER_SQL]; /* the begin of its text; "": it has none */
 };
 
 /* Why an answer was cut, for a client that has seen its begin. */
@@ -71,17 +75,24 @@ struct uva__answers {
     int64_t failed;                     /* by the query */
     int64_t timed_out;                  /* of these, by its limit of time */
     int64_t cancelled;                  /* because the client left */
+    int64_t ended;                      /* by uva__answer_end() */
     int64_t refused;                    /* because too many waited */
     int64_t cut_count;                  /* failed after their begin */
     struct uva__cut cuts[UVA__CUTS];    /* the last of these, in turns */
 };
 
 /* Answers a request with the rows of a stream of the pool, which is not started
- * and has one reference: takes it. `limit_ms` is its `busy_ms`. Thread: loop.
- */
+ * and has one reference: takes it. `limit_ms` is its `busy_ms`, `sql` its text.
+ * Thread: loop, as all here. */
 void uva__answer_start(struct uva__answers *answers,
                        struct uva__connection *connection,
                        struct uva_stream *stream, int64_t limit_ms,
-                       enum uva__rows format, const char *origin);
+                       enum uva__rows format, const char *sql,
+                       const char *origin);
+
+/* Ends the query with that number, as if its client had left, and answers the
+ * client with 409, or cuts its answer. Returns 0; ENOENT: it is not under way.
+ */
+UVA_MUST_CHECK int uva__answer_end(struct uva__answers *answers, int64_t id);
 
 #endif

@@ -151,6 +151,8 @@ static enum uva__method method_of(const llhttp_t *parser)
         return UVA__METHOD_HEAD;
     case HTTP_POST:
         return UVA__METHOD_POST;
+    case HTTP_DELETE:
+        return UVA__METHOD_DELETE;
     case HTTP_OPTIONS:
         return UVA__METHOD_OPTIONS;
     default:

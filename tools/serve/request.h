@@ -25,6 +25,7 @@ enum uva__method {
     UVA__METHOD_GET = 0,
     UVA__METHOD_HEAD,
     UVA__METHOD_POST,
+    UVA__METHOD_DELETE,
     UVA__METHOD_OPTIONS,
     UVA__METHOD_OTHER
 };

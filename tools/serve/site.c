@@ -14,6 +14,7 @@
 #include "json_memory.h"
 #include "page.h"
 #include "parameters.h"
+#include "state.h"
 #include "url.h"
 
 /* A request on its path. */
@@ -314,7 +315,7 @@ static void query(const struct call *call)
                                   .values = values,
                                   .busy_ms = ask.limit_ms,
                                   .window = {.batches = UVA__ANSWER_WINDOW}}),
-                          ask.limit_ms, format, call->origin);
+                          ask.limit_ms, format, ask.sql, call->origin);
     free(values);
     ask_fini(&ask);
 }
@@ -347,10 +348,10 @@ static void tables(const struct call *call)
                               .table = table,
                               .busy_ms = call->site->query_ms,
                               .window = {.batches = UVA__ANSWER_WINDOW}}),
-                      call->site->query_ms, format, call->origin);
+                      call->site->query_ms, format, "", call->origin);
 }
 
-/* ---- /database, /health, /stats, / --------------------------------------- */
+/* ---- the other paths --------------------------------------- */
 
 static void answer_json(const struct call *call, json_t *value)
 {
@@ -390,109 +391,29 @@ static void health(const struct call *call)
                              NULL);
 }
 
-/* Of both pools, where there are two. */
-static json_t *stats_database(const struct uva__site *site)
-{
-    struct uva_adbc_pool_stats a, b;
-
-    uva_adbc_pool_get_stats(site->answers.pool, &a);
-    uva_adbc_pool_get_stats(site->reading_pool, &b);
-    return json_pack(
-        "{s:I,s:I,s:I,s:I,s:I,s:I}", "used",
-        (json_int_t)(a.connections_used + b.connections_used), "idle",
-        (json_int_t)(a.connections_idle + b.connections_idle), "stuck",
-        (json_int_t)(a.connections_stuck + b.connections_stuck), "max",
-        (json_int_t)(a.connections_max + b.connections_max), "waiting",
-        (json_int_t)(a.queries_waiting + b.queries_waiting), "queries",
-        (json_int_t)(a.queries + b.queries));
-}
-
-static json_t *stats_queries(const struct uva__answers *answers)
-{
-    const struct uva__answer *answer;
-    json_t *list = json_array();
-    int code = 0;
-
-    for (answer = answers->first; answer != NULL; answer = answer->next)
-        code |= json_array_append_new(
-            list,
-            json_pack("{s:I, s:I, s:I, s:I, s:b, s:b}", "id",
-                      (json_int_t)answer->id, "rows", (json_int_t)answer->rows,
-                      "bytes", (json_int_t)answer->bytes, "ms",
-                      (json_int_t)((uv_hrtime() - answer->begun) / 1000000),
-                      "begun", answer->has_begun, "paused", answer->is_paused));
-    if (code == 0)
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
-/* Returns a text, without invalid UTF-8, such as the half of a character at its
- * end. */
-static json_t *text_json(const char *text)
-{
-    json_t *json = json_string(text);
-    char ascii[sizeof(((struct uva__cut *)0)->text)];
-    size_t n = 0;
-
-    for (; json == NULL && n + 1 < sizeof(ascii) && text[n] != '\0'; n++)
-        ascii[n] = (text[n] & 0x80) != 0 ? '?' : text[n];
-    ascii[n] = '\0';
-    return json != NULL ? json : json_string(ascii);
-}
-
-/* Returns the list of the last answers that were cut, oldest first; NULL:
- * without memory. */
-static json_t *stats_cuts(const struct uva__answers *answers)
-{
-    json_t *list = json_array();
-    int code = list == NULL ? -1 : 0;
-
-    for (int64_t i = 0; i < UVA__CUTS && code == 0; i++) {
-        const struct uva__cut *cut =
-            &answers->cuts[(answers->cut_count + i) % UVA__CUTS];
-
-        if (cut->id != 0)
-            code = json_array_append_new(
-                list, json_pack("{s:I, s:o}", "id", (json_int_t)cut->id,
-                                "error", text_json(cut->text)));
-    }
-    if (code == 0)
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
 static void stats(const struct call *call)
 {
-    const struct uva__site *site = call->site;
-    const struct uva__connection_stats *http = &site->http.all.stats;
-    const struct uva__answers *answers = &site->answers;
-    struct uva_runtime_stats runtime;
+    answer_json(call, uva__state_json(call->site));
+}
 
-    uva_runtime_get_stats(site->runtime, &runtime);
-    answer_json(
-        call,
-        json_pack(
-            "{s:{s:I,s:I,s:I,s:I,s:I,s:I}, "
-            "s:{s:I,s:I,s:I,s:I,s:I,s:o,s:o}, s:o, "
-            "s:{s:I,s:I,s:I,s:I,s:I}}",
-            "http", "connections", (json_int_t)http->connections, "accepted",
-            (json_int_t)http->accepted, "refused", (json_int_t)http->refused,
-            "requests", (json_int_t)http->requests, "malformed",
-            (json_int_t)http->malformed, "timed_out",
-            (json_int_t)http->timed_out, "queries", "complete",
-            (json_int_t)answers->complete, "failed",
-            (json_int_t)answers->failed, "timed_out",
-            (json_int_t)answers->timed_out, "cancelled",
-            (json_int_t)answers->cancelled, "refused",
-            (json_int_t)answers->refused, "running", stats_queries(answers),
-            "cut", stats_cuts(answers), "database", stats_database(site),
-            "runtime", "streams", (json_int_t)runtime.streams_open,
-            "streams_held", (json_int_t)runtime.streams_held, "threads",
-            (json_int_t)(runtime.threads_blocking + runtime.threads_compute),
-            "memory_held", (json_int_t)runtime.memory_held, "hold_max_us",
-            (json_int_t)(runtime.hold_max_ns / 1000)));
+static void queries(const struct call *call)
+{
+    answer_json(call, uva__state_queries_json(&call->site->answers));
+}
+
+/* Ends the query whose number is the last part of the path. */
+static void query_end(const struct call *call)
+{
+    const char *text = call->url->path + strlen("/queries/");
+    const bool is_number =
+        *text != '\0' && strspn(text, "0123456789") == strlen(text);
+    const int64_t id = is_number ? strtoll(text, NULL, 10) : 0;
+
+    if (uva__answer_end(&call->site->answers, id) != 0)
+        call_fail(call, 404, "no such query is under way");
+    else
+        uva__connection_answer(call->connection, 204, NULL, call->origin, NULL,
+                               NULL, 0);
 }
 
 /* A frame of another site around the page could steal clicks: the header
@@ -511,29 +432,47 @@ static void page(const struct call *call)
 
 /* ---- paths --------------------------------------------------------------- */
 
+/* Methods of a path. */
+enum {
+    GETS = 1 << UVA__METHOD_GET | 1 << UVA__METHOD_HEAD,
+    POSTS = 1 << UVA__METHOD_POST,
+    DELETES = 1 << UVA__METHOD_DELETE
+};
+
 struct route {
-    const char *path;
+    const char *path; /* one that ends with a slash has any rest */
     void (*answer)(const struct call *call);
-    bool posts;   /* POST is allowed, too */
-    bool is_open; /* no token is needed: the database is not shown */
-    bool asks;    /* the database, so it may need descriptors */
+    unsigned methods; /* that it takes */
+    bool is_open;     /* no token is needed: the database is not shown */
+    bool asks;        /* the database, so it may need descriptors */
 };
 
 static const struct route ROUTES[] = {
-    {"/", page, false, true, false},
-    {"/database", about, false, false, false},
-    {"/health", health, false, true, false},
-    {"/query", query, true, false, true},
-    {"/stats", stats, false, false, false},
-    {"/tables", tables, false, false, true},
+    {"/", page, GETS, true, false},
+    {"/database", about, GETS, false, false},
+    {"/health", health, GETS, true, false},
+    {"/queries", queries, GETS, false, false},
+    {"/queries/", query_end, DELETES, false, false},
+    {"/query", query, GETS | POSTS, false, true},
+    {"/stats", stats, GETS, false, false},
+    {"/tables", tables, GETS, false, true},
 };
+
+static bool route_fits(const struct route *route, const char *path)
+{
+    const size_t size = strlen(route->path);
+
+    return strcmp(path, route->path) == 0 ||
+           (size > 1 && route->path[size - 1] == '/' &&
+            strncmp(path, route->path, size) == 0);
+}
 
 static const struct route *route_find(const char *path)
 {
     size_t i;
 
     for (i = 0; i < sizeof(ROUTES) / sizeof(*ROUTES); i++)
-        if (strcmp(path, ROUTES[i].path) == 0)
+        if (route_fits(&ROUTES[i], path))
             return &ROUTES[i];
     return NULL;
 }
@@ -544,7 +483,7 @@ static void preflight(const struct call *call)
 {
     uva__connection_answer(
         call->connection, 204, NULL, call->origin,
-        "Access-Control-Allow-Methods: GET, POST\r\n"
+        "Access-Control-Allow-Methods: GET, POST, DELETE\r\n"
         "Access-Control-Allow-Headers: authorization, content-type\r\n"
         "Access-Control-Max-Age: 600\r\n",
         NULL, 0);
@@ -555,11 +494,12 @@ static bool route_takes(const struct route *route, const struct call *call)
 {
     const enum uva__method method = call->request->method;
 
-    if (method > UVA__METHOD_POST ||
-        (method == UVA__METHOD_POST && !route->posts))
+    if ((route->methods >> method & 1) == 0)
         uva__connection_fail(call->connection, 405, call->origin,
-                             route->posts ? "Allow: GET, HEAD, POST\r\n"
-                                          : "Allow: GET, HEAD\r\n",
+                             route->methods == DELETES ? "Allow: DELETE\r\n"
+                             : route->methods == GETS
+                                 ? "Allow: GET, HEAD\r\n"
+                                 : "Allow: GET, HEAD, POST\r\n",
                              "the method is not possible here", NULL);
     else if (call->request->has_body && method != UVA__METHOD_POST)
         call_refuse(call, 400, "a body needs POST");
