@@ -101,6 +101,14 @@ async def out(batches: AsyncIterator[uvarrow.Batch], schema: pa.Schema) -> None:
         assert_type(await anext(chunks), memoryview)
 
 
+async def texts(rows: uvarrow.Stream, other: uvarrow.Stream) -> None:
+    async for chunk in uvarrow.csv(rows, delimiter=";", header=False, null="NA"):
+        assert_type(chunk, memoryview)
+    async for data in uvarrow.json(other, array=True, as_bytes=True):
+        assert_type(data, bytes)
+    assert_type(await anext(uvarrow.ipc(rows, file=True)), memoryview)
+
+
 async def query(batch: pa.RecordBatch) -> int:
     with uvarrow.adbc.Pool("sqlite", uri=":memory:") as pool:
         async with pool.query("SELECT ?", [1]) as rows:

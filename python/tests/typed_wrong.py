@@ -110,6 +110,9 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.merge(rows, [batch]) # wrong
     uvarrow.ipc([batch]) # wrong
     uvarrow.ipc(rows, compression="gzip") # wrong
+    uvarrow.csv([batch]) # wrong
+    uvarrow.csv(rows, delimiter=44) # wrong
+    uvarrow.json(rows, array="yes") # wrong
     uvarrow.to_reader([batch], batch) # wrong
     uvarrow.to_reader(later_items, batch) # wrong
     uvarrow.to_reader(later_items(), 5) # wrong

@@ -444,11 +444,14 @@ PyObject *stream_capsule_schema(PyObject *module, PyObject *capsule);
 /* ---- chunks (encoder.c) ----------------------------------------------------
  */
 
-/* Adds the stage that encodes. Returns the first error so far, or 0. */
-int chunks_add_stage(struct uva_stream *stream, int compression);
+/* _encode(format, compression, delimiter, header, crlf, text of nulls or None,
+ * as stored): adds the stage that encodes. */
+PyObject *stream_encode(PyObject *object, PyObject *args);
 
-/* chunks(Batch): the list of chunks of the part that the batch carries. */
-PyObject *chunks_take(PyObject *module, PyObject *batch);
+/* chunks(Batch, before): the list of chunks of the part that the batch carries,
+ * which is taken. `before` is None, or bytes that stand before its lines, which
+ * become items of an array of JSON. */
+PyObject *chunks_take(PyObject *module, PyObject *args);
 
 /* Batch.ipc(). */
 PyObject *batch_ipc(PyObject *batch, PyObject *args, PyObject *kwargs);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches as chunks of Arrow IPC. A chunk is a buffer of Python over bytes of
- * the batch itself, which lives as long as one of its chunks. Short buffers,
- * such as headers, are joined to one chunk. */
+/* Batches as chunks of Arrow IPC, CSV and JSON. A chunk is a memoryview over
+ * bytes of a part, which lives as long as one of its chunks: of Arrow IPC these
+ * are the bytes of the batch itself. Short buffers, such as headers, are joined
+ * to one chunk, and long ones cut, as a server copies what a socket does not
+ * take at once. */
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
@@ -9,7 +11,11 @@
 #include "core/core.h"
 #include "uvarrow/io.h"
 
-enum { SHORT_BYTES = 4096 };
+enum { SHORT_BYTES = 4096, LONG_BYTES = 1 << 20 };
+
+/* Parts that wait for the consumer, whose bytes its window does not know: their
+ * arrays have no columns. */
+enum { PARTS_AHEAD = 4 };
 
 /* The common part of the chunks of one message. */
 struct part {
@@ -56,13 +62,30 @@ PyType_Spec chunk_spec = {.name = "uvarrow._core.Chunk",
                                    Py_TPFLAGS_DISALLOW_INSTANTIATION,
                           .slots = chunk_slots};
 
-/* Appends a memoryview of one buffer. -1 with an exception. */
+/* Appends memoryviews of the first `size` bytes of an object, which is taken.
+ * -1 with an exception. */
+static int chunks_add(PyObject *list, PyObject *object, Py_ssize_t size)
+{
+    PyObject *view = PyMemoryView_FromObject(object);
+    int result = view == NULL ? -1 : 0;
+
+    Py_DECREF(object);
+    for (Py_ssize_t at = 0; result == 0 && at < size; at += LONG_BYTES) {
+        const Py_ssize_t end = size - at > LONG_BYTES ? at + LONG_BYTES : size;
+        PyObject *piece = PySequence_GetSlice(view, at, end);
+
+        result = piece == NULL ? -1 : PyList_Append(list, piece);
+        Py_XDECREF(piece);
+    }
+    Py_XDECREF(view);
+    return result;
+}
+
+/* Appends the views of one buffer. -1 with an exception. */
 static int chunks_add_view(PyObject *list, struct part *part,
                            const struct uv_buf_t *buffer)
 {
     Chunk *chunk = (Chunk *)core_alloc(chunk_type);
-    PyObject *view;
-    int result;
 
     if (chunk == NULL)
         return -1;
@@ -70,20 +93,15 @@ static int chunks_add_view(PyObject *list, struct part *part,
     chunk->part = part;
     chunk->data = buffer->base;
     chunk->size = (Py_ssize_t)buffer->len;
-    view = PyMemoryView_FromObject((PyObject *)chunk);
-    Py_DECREF((PyObject *)chunk);
-    result = view == NULL ? -1 : PyList_Append(list, view);
-    Py_XDECREF(view);
-    return result;
+    return chunks_add(list, (PyObject *)chunk, chunk->size);
 }
 
 /* Appends the bytes of `count` short buffers. */
 static int chunks_add_bytes(PyObject *list, const struct uv_buf_t *buffers,
                             size_t count)
 {
-    PyObject *bytes, *view;
+    PyObject *bytes;
     size_t size = 0;
-    int result;
     char *at;
 
     for (size_t i = 0; i < count; i++)
@@ -94,11 +112,7 @@ static int chunks_add_bytes(PyObject *list, const struct uv_buf_t *buffers,
     at = PyBytes_AsString(bytes);
     for (size_t i = 0; i < count; at += buffers[i++].len)
         memcpy(at, buffers[i].base, buffers[i].len);
-    view = PyMemoryView_FromObject(bytes);
-    Py_DECREF(bytes);
-    result = view == NULL ? -1 : PyList_Append(list, view);
-    Py_XDECREF(view);
-    return result;
+    return chunks_add(list, bytes, (Py_ssize_t)size);
 }
 
 /* The list of chunks of a part, which is taken. */
@@ -133,17 +147,69 @@ static PyObject *chunks_of(struct uva_part *encoded)
 /* ---- parts ----------------------------------------------------------------
  */
 
-/* chunks(Batch) -> the chunks of the part that it carries, which is taken */
-PyObject *chunks_take(PyObject *module, PyObject *batch)
+/* Puts a comma in front of each line break. Returns the place behind. */
+static char *items_add(char *out, const struct uv_buf_t *lines)
+{
+    const char *at = lines->base, *const end = at + lines->len;
+
+    while (at < end) {
+        const char *const found = memchr(at, '\n', (size_t)(end - at));
+        const size_t size = (size_t)((found != NULL ? found : end) - at);
+
+        memcpy(out, at, size);
+        out += size;
+        if (found == NULL)
+            break;
+        memcpy(out, ",\n", 2);
+        out += 2;
+        at = found + 1;
+    }
+    return out;
+}
+
+/* The chunks of the lines of a part as items of an array, without a comma after
+ * the last one. A line has no other line break: JSON writes these as \n. */
+static PyObject *chunks_of_items(const struct uva_part *lines,
+                                 const char *before, Py_ssize_t size)
+{
+    const Py_ssize_t most = size + (Py_ssize_t)(lines->bytes + lines->rows);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, most);
+    PyObject *list = bytes == NULL ? NULL : PyList_New(0);
+    char *at;
+
+    if (list == NULL) {
+        Py_XDECREF(bytes);
+        return NULL;
+    }
+    at = PyBytes_AsString(bytes);
+    memcpy(at, before, (size_t)size);
+    at += size;
+    for (size_t i = 0; i < lines->count; i++)
+        at = items_add(at, &lines->buffers[i]);
+    if (chunks_add(list, bytes, most - 2) != 0)
+        Py_CLEAR(list);
+    return list;
+}
+
+PyObject *chunks_take(PyObject *module, PyObject *args)
 {
     struct uva_part part = {0};
-    int code = EINVAL;
+    PyObject *batch, *chunks;
+    const char *before;
+    Py_ssize_t size;
+    int code;
 
     (void)module;
-    if (Py_IS_TYPE(batch, batch_type))
-        code = uva_part_take(&((Batch *)batch)->data, &part);
-    return code != 0 ? core_raise(code, "the batch carries no part", NULL)
-                     : chunks_of(&part);
+    if (!PyArg_ParseTuple(args, "O!z#", batch_type, &batch, &before, &size))
+        return NULL;
+    code = uva_part_take(&((Batch *)batch)->data, &part);
+    if (code != 0)
+        return core_raise(code, "the batch carries no part", NULL);
+    if (before == NULL)
+        return chunks_of(&part);
+    chunks = chunks_of_items(&part, before, size);
+    uva_part_release(&part);
+    return chunks;
 }
 
 /* ---- a batch ------------------------------------------------------------- */
@@ -209,9 +275,24 @@ PyObject *batch_ipc(PyObject *object, PyObject *args, PyObject *kwargs)
 
 /* ---- the stage ----------------------------------------------------------- */
 
-int chunks_add_stage(struct uva_stream *stream, int compression)
+PyObject *stream_encode(PyObject *object, PyObject *args)
 {
-    return uva_stream_encode(
-        stream,
-        &(struct uva_encode){.compression = (enum uva_compression)compression});
+    Stream *self = (Stream *)object;
+    struct uva_encode encode = {0};
+    int format, compression, delimiter, header, crlf, as_stored;
+
+    if (!PyArg_ParseTuple(args, "iiippzp", &format, &compression, &delimiter,
+                          &header, &crlf, &encode.csv.null_text, &as_stored) ||
+        !stream_can_build(self))
+        return NULL;
+    encode.format = (enum uva_format)format;
+    encode.compression = (enum uva_compression)compression;
+    encode.csv.delimiter = (char)delimiter;
+    encode.csv.rows_only = header == 0;
+    encode.csv.crlf = crlf != 0;
+    encode.as_stored = as_stored != 0;
+    if (uva_stream_encode(self->tap->stream, &encode) == 0 &&
+        self->window.batches > PARTS_AHEAD)
+        self->window.batches = PARTS_AHEAD;
+    return stream_built(self);
 }

@@ -593,18 +593,6 @@ static PyObject *stream_limit(PyObject *object, PyObject *args)
     return stream_built(self);
 }
 
-/* _encode(compression) */
-static PyObject *stream_encode(PyObject *object, PyObject *args)
-{
-    Stream *self = (Stream *)object;
-    int compression;
-
-    if (!PyArg_ParseTuple(args, "i", &compression) || !stream_can_build(self))
-        return NULL;
-    (void)chunks_add_stage(self->tap->stream, compression);
-    return stream_built(self);
-}
-
 static PyObject *stream_without_offsets(PyObject *object, PyObject *unused)
 {
     Stream *self = (Stream *)object;

@@ -10,8 +10,8 @@
 table, a DuckDB relation, a polars frame, an ADBC cursor) on a worker thread,
 with back-pressure, and delivers its batches on the running event loop: asyncio,
 uvloop, trio, anyio. A batch has `__arrow_c_array__`, so any library takes it
-without a copy. `to_reader()` is the other way, `ipc()` makes bytes for a
-network, and `uvarrow.adbc` queries databases.
+without a copy. `to_reader()` is the other way, `ipc()`, `csv()` and `json()` make
+bytes for a network, and `uvarrow.adbc` queries databases.
 """
 from . import _core
 from ._dlpack import from_dlpack
@@ -22,7 +22,8 @@ from ._options import configure
 from ._runtime import RuntimeStats, drain, stats
 from ._source import file, ipc_reader
 from ._stream import (DeviceReader, Failure, Reader, StageStats, Stream, concat,
-                      ipc, merge, stream, to_reader)
+                      merge, stream, to_reader)
+from ._chunks import csv, ipc, json
 from . import adbc
 
 Batch = _core.Batch
@@ -31,7 +32,7 @@ Schema = _core.Schema
 
 __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "Reader", "RuntimeStats", "Schema", "StageStats", "Stream", "adbc",
-           "concat", "configure", "drain", "file", "from_dlpack", "ipc",
-           "ipc_reader", "merge",
+           "concat", "configure", "csv", "drain", "file", "from_dlpack", "ipc",
+           "ipc_reader", "json", "merge",
            "partition", "stats", "stream", "to_reader"]
 __version__ = _core.version

@@ -12,8 +12,8 @@ from . import adbc as adbc
 
 __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "Reader", "RuntimeStats", "Schema", "StageStats", "Stream", "adbc",
-           "concat", "configure", "drain", "file", "from_dlpack", "ipc",
-           "ipc_reader", "merge",
+           "concat", "configure", "csv", "drain", "file", "from_dlpack", "ipc",
+           "ipc_reader", "json", "merge",
            "partition", "stats", "stream", "to_reader"]
 __version__: Final[str]
 EXIT_STUCK: Final[int]
@@ -408,11 +408,29 @@ def to_reader(
 @overload
 def ipc(
     source: Stream, *, compression: Literal["lz4", "zstd"] | None = None,
-    as_bytes: Literal[False] = False,
+    file: bool = False, as_bytes: Literal[False] = False,
 ) -> AsyncGenerator[memoryview, None]: ...
 @overload
 def ipc(
     source: Stream, *, compression: Literal["lz4", "zstd"] | None = None,
-    as_bytes: Literal[True],
+    file: bool = False, as_bytes: Literal[True],
+) -> AsyncGenerator[bytes, None]: ...
+@overload
+def csv(
+    source: Stream, *, delimiter: str = ",", header: bool = True, null: str = "",
+    crlf: bool = False, as_stored: bool = False, as_bytes: Literal[False] = False,
+) -> AsyncGenerator[memoryview, None]: ...
+@overload
+def csv(
+    source: Stream, *, delimiter: str = ",", header: bool = True, null: str = "",
+    crlf: bool = False, as_stored: bool = False, as_bytes: Literal[True],
+) -> AsyncGenerator[bytes, None]: ...
+@overload
+def json(
+    source: Stream, *, array: bool = False, as_stored: bool = False, as_bytes: Literal[False] = False,
+) -> AsyncGenerator[memoryview, None]: ...
+@overload
+def json(
+    source: Stream, *, array: bool = False, as_stored: bool = False, as_bytes: Literal[True],
 ) -> AsyncGenerator[bytes, None]: ...
 def from_dlpack(tensor: Tensor, /, name: str = "") -> Batch: ...

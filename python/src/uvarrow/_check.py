@@ -86,6 +86,24 @@ def text(value, name):
     return value
 
 
+def character(value, name):
+    """What stands between the fields of CSV."""
+    value = text(value, name)
+    if len(value) != 1 or not value.isascii() or value in '"\r\n':
+        raise ValueError(f"uvarrow: {name} must be one character of ASCII, no "
+                         f"quote and no line break, not {value!r}")
+    return value
+
+
+def field(value, name, delimiter):
+    """The text of a field of CSV that is never in quotes."""
+    value = text(value, name)
+    if not set(value).isdisjoint(('"', "\r", "\n", delimiter)):
+        raise ValueError(f"uvarrow: {name} has a delimiter, a quote or a line "
+                         f"break: {value!r}")
+    return value
+
+
 def one_of(value, name, choices):
     if is_a(value, str) and value in choices:
         return value

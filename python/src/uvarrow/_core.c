@@ -140,7 +140,7 @@ static PyMethodDef core_methods[] = {
     {"sync", core_sync, METH_VARARGS, NULL},
     {"from_dlpack", column_from_dlpack, METH_VARARGS, NULL},
     {"stream_schema", stream_capsule_schema, METH_O, NULL},
-    {"chunks", chunks_take, METH_O, NULL},
+    {"chunks", chunks_take, METH_VARARGS, NULL},
     {"csv", batch_csv, METH_VARARGS, NULL},
     {"partitions", pool_partitions, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

@@ -6,8 +6,6 @@ import functools
 import os
 import warnings
 import weakref
-from collections import deque
-from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 from . import _check, _core, _host, _progress, _show
@@ -611,91 +609,8 @@ def _feed(host, stream, iterable, name):
         lambda: _pump(host, writer, iterable, noted))
 
 
-def ipc(source, *, compression=None, as_bytes=False):
-    """Yields the chunks of an Arrow IPC stream, as memoryviews: columns are not
-    copied. `source` is a Stream that was not read from, which is closed at the
-    end; `compression` is None, "lz4" or "zstd". The schema comes with the first
-    batch. With `as_bytes` chunks are bytes, which copies them: for servers that
-    take only bytes, such as Litestar. A step that is cancelled loses no chunk.
-    If `source` is closed before its end, the next step raises Error with
-    ECANCELED.
-
-        return StreamingResponse(
-            uvarrow.ipc(stream),
-            media_type="application/vnd.apache.arrow.stream")
-    """
-    codecs = {None: 0, "lz4": 1, "zstd": 2}
-    if not _check.is_a(source, Stream):
-        raise _check.refuse(source, "source", "a Stream")
-    _check.optional(_check.one_of, compression, "compression", ("lz4", "zstd"))
-    as_bytes = _check.flag(as_bytes, "as_bytes")
-    source._encode(codecs[compression])
-    return _Chunks(source, as_bytes)
-
-
-class _Chunks(AsyncGenerator):
-    """The result of ipc(): not a generator of Python, as that ends when a step
-    is cancelled, which looks to a reader like the end of the data."""
-
-    def __init__(self, source, as_bytes):
-        self._source = source
-        self._as_bytes = as_bytes
-        self._ready = deque()
-        self._is_running = self._is_over = False
-
-    async def asend(self, value):
-        """The next chunk; `value` is not used."""
-        self._refuse_another()
-        self._is_running = True
-        try:
-            while not self._ready and not self._is_over:
-                await self._encode()
-        except Exception:
-            await self._close()
-            raise
-        finally:
-            self._is_running = False
-        if self._ready:
-            chunk = self._ready.popleft()
-            return bytes(chunk) if self._as_bytes else chunk
-        await self._close()
-        raise StopAsyncIteration
-
-    async def _encode(self):
-        try:
-            part = await self._source.__anext__()
-        except StopAsyncIteration:
-            self._source._check_end()
-            self._is_over = True
-        else:
-            self._ready.extend(_core.chunks(part))
-
-    async def athrow(self, kind, value=None, traceback=None):
-        """Closes the stream, and raises the exception."""
-        await self.aclose()
-        raise kind if value is None else value
-
-    async def aclose(self):
-        """Closes the stream; a RuntimeError while a task waits for a chunk."""
-        self._refuse_another()
-        await self._close()
-
-    def _refuse_another(self):
-        if self._is_running:
-            raise RuntimeError("uvarrow: another task waits for the next chunk")
-
-    async def _close(self):
-        self._ready.clear()
-        self._is_over = True
-        await self._source.aclose()
-
-    def __del__(self):
-        if not self._is_over:
-            self._source._close()
-
-
 for _public in (Stream, StageStats, Failure, Reader, DeviceReader, stream, merge,
-                concat, to_reader, ipc):
+                concat, to_reader):
     _public.__module__ = "uvarrow"
 
 from . import _source # it needs the names above
