@@ -23,6 +23,15 @@ static void part_free(void *ptr)
     free(ptr);
 }
 
+static void answer_count(struct uva__answer *answer, int64_t rows,
+                         int64_t bytes)
+{
+    answer->rows += rows;
+    answer->bytes += bytes;
+    answer->answers->rows += rows;
+    answer->answers->bytes += bytes;
+}
+
 /* Sends a part, and takes it. Returns 0; ENOMEM; ECANCELED: the answer is gone.
  */
 static int answer_send(struct uva__answer *answer, struct uva_part *part)
@@ -32,14 +41,13 @@ static int answer_send(struct uva__answer *answer, struct uva_part *part)
     const int64_t bytes = part->bytes;
     struct uva_part *owned = malloc(sizeof(*owned));
 
-    answer->rows += part->rows;
+    answer_count(answer, part->rows, owned != NULL ? bytes : 0);
     if (owned == NULL) {
         uva_part_release(part);
         return ENOMEM;
     }
     *owned = *part;
     out.owner = owned;
-    answer->bytes += bytes;
     return uva__connection_send(answer->connection, &out, bytes) == 0
                ? 0
                : ECANCELED;
@@ -55,8 +63,7 @@ static int answer_send_text(struct uva__answer *answer,
                                             .owner = text};
     const int64_t bytes = (int64_t)text->buffer.len;
 
-    answer->rows += text->rows;
-    answer->bytes += bytes;
+    answer_count(answer, text->rows, bytes);
     return uva__connection_send(answer->connection, &out, bytes) == 0
                ? 0
                : ECANCELED;

@@ -71,6 +71,8 @@ struct uva__answers {
     struct uva__answer *first;          /* list of those under way */
     int64_t count;                      /* its length */
     int64_t begun;                      /* in all; the last id */
+    int64_t rows;                       /* sent, of all */
+    int64_t bytes;                      /* the same of their bodies */
     int64_t complete;                   /* to their last row */
     int64_t failed;                     /* by the query */
     int64_t timed_out;                  /* of these, by its limit of time */

@@ -12,6 +12,7 @@
 
 #include "about.h"
 #include "json_memory.h"
+#include "metrics.h"
 #include "page.h"
 #include "parameters.h"
 #include "state.h"
@@ -396,6 +397,18 @@ static void stats(const struct call *call)
     answer_json(call, uva__state_json(call->site));
 }
 
+static void metrics(const struct call *call)
+{
+    struct uva__bytes text = {0};
+
+    if (uva__metrics_add(call->site, &text) != 0)
+        call_fail(call, 503, "out of memory");
+    else
+        uva__connection_answer(call->connection, 200, UVA__METRICS_TYPE,
+                               call->origin, NULL, text.data, text.size);
+    uva__bytes_clear(&text, 0);
+}
+
 static void queries(const struct call *call)
 {
     answer_json(call, uva__state_queries_json(&call->site->answers));
@@ -451,6 +464,7 @@ static const struct route ROUTES[] = {
     {"/", page, GETS, true, false},
     {"/database", about, GETS, false, false},
     {"/health", health, GETS, true, false},
+    {"/metrics", metrics, GETS, false, false},
     {"/queries", queries, GETS, false, false},
     {"/queries/", query_end, DELETES, false, false},
     {"/query", query, GETS | POSTS, false, true},

@@ -232,6 +232,7 @@ static const struct {
      "Content-Length: 124\r\n\r\n" JSON,
      200, true},
     {"GET /tables?format=csv " HEAD "\r\n", 200, true},
+    {"GET /metrics " HEAD "\r\n", 200, false},
     {"GET /queries " HEAD "\r\n", 200, true},
     {"DELETE /queries/1 " HEAD "\r\n", 404, true},
     {"GET /query?format=csv&sql=" SQL " " HEAD "Accept-Encoding: gzip\r\n\r\n",
