@@ -26,17 +26,7 @@ function(hash_source text variable)
     set(${variable} "sha256-${code}=" PARENT_SCOPE)
 endfunction()
 
-# as_array(TEXT NAME VARIABLE): the definition of an array and of its size
-function(as_array text name variable)
-    file(WRITE "${OUT}.part" "${text}")
-    file(READ "${OUT}.part" hex HEX)
-    file(REMOVE "${OUT}.part")
-    string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
-    string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n"
-        bytes "${bytes}")
-    set(${variable} "const unsigned char ${name}[] = {\n${bytes}};\n\
-const size_t ${name}_size = sizeof(${name});\n" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/embed_array.cmake")
 
 foreach(part IN ITEMS html css)
     file(READ "${FOLDER}/page.${part}" ${part})

@@ -13,6 +13,7 @@
 #include "about.h"
 #include "json_memory.h"
 #include "metrics.h"
+#include "openapi.h"
 #include "page.h"
 #include "parameters.h"
 #include "state.h"
@@ -443,6 +444,13 @@ static void page(const struct call *call)
                            NULL, more, (const char *)uva__page, uva__page_size);
 }
 
+static void openapi(const struct call *call)
+{
+    uva__connection_answer(call->connection, 200, "application/json",
+                           call->origin, NULL, (const char *)uva__openapi,
+                           uva__openapi_size);
+}
+
 /* ---- paths --------------------------------------------------------------- */
 
 /* Methods of a path. */
@@ -465,6 +473,7 @@ static const struct route ROUTES[] = {
     {"/database", about, GETS, false, false},
     {"/health", health, GETS, true, false},
     {"/metrics", metrics, GETS, false, false},
+    {"/openapi.json", openapi, GETS, true, false},
     {"/queries", queries, GETS, false, false},
     {"/queries/", query_end, DELETES, false, false},
     {"/query", query, GETS | POSTS, false, true},

@@ -233,6 +233,7 @@ static const struct {
      200, true},
     {"GET /tables?format=csv " HEAD "\r\n", 200, true},
     {"GET /metrics " HEAD "\r\n", 200, false},
+    {"GET /openapi.json " HEAD "\r\n", 200, true},
     {"GET /queries " HEAD "\r\n", 200, true},
     {"DELETE /queries/1 " HEAD "\r\n", 404, true},
     {"GET /query?format=csv&sql=" SQL " " HEAD "Accept-Encoding: gzip\r\n\r\n",
