@@ -109,6 +109,16 @@ async def texts(rows: uvarrow.Stream, other: uvarrow.Stream) -> None:
     assert_type(await anext(uvarrow.ipc(rows, file=True)), memoryview)
 
 
+class Request:
+    scope: dict[str, Any] = {}
+
+
+async def serve(rows: uvarrow.Stream, request: Request) -> uvarrow.asgi.Response:
+    answer = uvarrow.asgi.response(rows, request, formats=["csv", "json"])
+    assert_type(answer.status_code, int)
+    return uvarrow.asgi.response(rows, {"headers": []}, headers={"a": "b"})
+
+
 async def query(batch: pa.RecordBatch) -> int:
     with uvarrow.adbc.Pool("sqlite", uri=":memory:") as pool:
         async with pool.query("SELECT ?", [1]) as rows:

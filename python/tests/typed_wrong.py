@@ -110,6 +110,8 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.merge(rows, [batch]) # wrong
     uvarrow.ipc([batch]) # wrong
     uvarrow.ipc(rows, compression="gzip") # wrong
+    uvarrow.asgi.response(rows, 5) # wrong
+    uvarrow.asgi.response(rows, {}, formats=["xml"]) # wrong
     uvarrow.csv([batch]) # wrong
     uvarrow.csv(rows, delimiter=44) # wrong
     uvarrow.json(rows, array="yes") # wrong

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Tries the statements of docs/python.md on each framework: whether an answer
-takes the memoryviews of `uvarrow.ipc()`, or bytes alone. Usage: streams.py
-PAGE. Needs the package uvarrow and the frameworks of
+takes the memoryviews of `uvarrow.ipc()`, or bytes alone, and that handlers may
+return `uvarrow.asgi.response()`. Usage: streams.py PAGE. Needs the package uvarrow and the frameworks of
 tests/frameworks/requirements.txt.
 """
 import asyncio
@@ -58,6 +58,34 @@ def django(as_bytes):
     return get_asgi_application()
 
 
+def rows_of_starlette():
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    async def rows(request):
+        return uvarrow.asgi.response(uvarrow.stream(TABLE), request)
+    return Starlette(routes=[Route("/", rows)])
+
+
+def rows_of_fastapi():
+    from fastapi import FastAPI, Request
+    app = FastAPI()
+
+    @app.get("/")
+    async def rows(request: Request):
+        return uvarrow.asgi.response(uvarrow.stream(TABLE), request)
+    return app
+
+
+def rows_of_litestar():
+    from litestar import Litestar, Request, get
+
+    @get("/")
+    async def rows(request: Request) -> uvarrow.asgi.Response:
+        return uvarrow.asgi.response(uvarrow.stream(TABLE), request)
+    return Litestar([rows])
+
+
 async def ask(app):
     """Returns the body of an answer, by ASGI itself."""
     sent, body = [{"type": "http.request", "body": b"", "more_body": False}], []
@@ -84,12 +112,12 @@ async def ask(app):
     return b"".join(body)
 
 
-def is_whole(make, as_bytes):
+def is_whole(make, *options):
     try:
-        body = asyncio.run(asyncio.wait_for(ask(make(as_bytes)), 30))
+        body = asyncio.run(asyncio.wait_for(ask(make(*options)), 30))
         return pa.ipc.open_stream(body).read_all() == TABLE
     except Exception as error:  # whatever the framework makes of it
-        print(f"{make.__name__}, as_bytes={as_bytes}: {error!r}"[:200])
+        print(f"{make.__name__}{options}: {error!r}"[:200])
         return False
 
 
@@ -103,6 +131,9 @@ def main(page):
            for make in (starlette, litestar, django)}
     if rows != got:
         sys.exit(f"{page} states {rows}; got {got}")
+    for make in (rows_of_starlette, rows_of_fastapi, rows_of_litestar):
+        if not is_whole(make):
+            sys.exit(f"{make.__name__}: the answer is not whole")
 
 
 main(sys.argv[1])

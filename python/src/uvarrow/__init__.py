@@ -24,7 +24,7 @@ from ._source import file, ipc_reader
 from ._stream import (DeviceReader, Failure, Reader, StageStats, Stream, concat,
                       merge, stream, to_reader)
 from ._chunks import csv, ipc, json
-from . import adbc
+from . import adbc, asgi
 
 Batch = _core.Batch
 Column = _core.Column
@@ -32,6 +32,7 @@ Schema = _core.Schema
 
 __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "Reader", "RuntimeStats", "Schema", "StageStats", "Stream", "adbc",
+           "asgi",
            "concat", "configure", "csv", "drain", "file", "from_dlpack", "ipc",
            "ipc_reader", "json", "merge",
            "partition", "stats", "stream", "to_reader"]

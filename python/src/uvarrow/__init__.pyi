@@ -9,9 +9,11 @@ import pyarrow as pa
 from typing_extensions import Buffer, CapsuleType
 
 from . import adbc as adbc
+from . import asgi as asgi
 
 __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "Reader", "RuntimeStats", "Schema", "StageStats", "Stream", "adbc",
+           "asgi",
            "concat", "configure", "csv", "drain", "file", "from_dlpack", "ipc",
            "ipc_reader", "json", "merge",
            "partition", "stats", "stream", "to_reader"]

@@ -77,6 +77,10 @@ class AsyncioHost(_core.Host):
         """The result of a function that may block, on another thread."""
         return await self._loop().run_in_executor(None, function)
 
+    def scope(self):
+        """A block of this task, which cancel() ends from another task."""
+        return _AsyncioScope()
+
     def guard(self, writer):
         """Something that reads an iterable until `writer` is closed."""
         return _AsyncioGuard(self._loop(), writer)
@@ -118,6 +122,26 @@ class _Closed:
             if loop is not None:
                 _hosts.pop(loop, None)
             host.abandon(loop is None)
+
+
+class _AsyncioScope:
+    """As trio.CancelScope."""
+
+    def __enter__(self):
+        self._task = asyncio.current_task()
+        self._before = self._task.cancelling()
+        self._cancels = self._is_over = False
+        return self
+
+    def cancel(self):
+        if not self._cancels and not self._is_over:
+            self._cancels = True
+            self._task.cancel()
+
+    def __exit__(self, kind, value, traceback):
+        self._is_over = True
+        return (self._cancels and self._task.uncancel() <= self._before
+                and kind is asyncio.CancelledError)
 
 
 class _AsyncioGuard:
@@ -209,6 +233,9 @@ class TrioHost(_core.Host):
     async def call(self, function):
         return await self._trio.to_thread.run_sync(function,
                                                    abandon_on_cancel=True)
+
+    def scope(self):
+        return self._trio.CancelScope()
 
     def guard(self, writer):
         return _TrioGuard(self._trio, writer)
