@@ -146,6 +146,7 @@ static int compressor_begin(struct uva__compressor *c)
     if (c->coding == UVA__CODING_ZSTD)
         return zstd_begin(c);
 #endif
+    (void)c; /* without a library */
     return ENOTSUP;
 }
 
@@ -160,6 +161,7 @@ static int compressor_run(struct uva__compressor *c, const char *data,
     if (c->coding == UVA__CODING_ZSTD)
         return zstd_run(c, data, size, step, out);
 #endif
+    (void)c;
     (void)data;
     (void)size;
     (void)step;
