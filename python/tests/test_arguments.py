@@ -128,6 +128,9 @@ async def items():
     yield ONE
 
 
+REQUEST = {"headers": []}
+
+
 class Row:
     """A call with one argument; the objects of BAD that fit it, and the
     objects of BAD_RESULTS that the passed function may give; its other methods
@@ -465,6 +468,18 @@ for _name, _fits in {"catalog": NONE | TEXTS, "schema": NONE | TEXTS,
         lambda v, _name=_name: pool().tables(**{_name: v}), fits=_fits)
 ROWS["adbc._Catalog.objects.column"] = Row(lambda v: pool().objects(column=v),
                                            fits=NONE | TEXTS)
+# Answers of ASGI
+ROWS.update({
+    "asgi.response.rows": Row(lambda v: uvarrow.asgi.response(v, REQUEST)),
+    "asgi.response.request": Row(lambda v: uvarrow.asgi.response(rows(), v)),
+    "asgi.response.formats": Row(
+        lambda v: uvarrow.asgi.response(rows(), REQUEST, formats=v)),
+    "asgi.response.headers": Row(
+        lambda v: uvarrow.asgi.response(rows(), REQUEST, headers=v), fits=NONE),
+})
+ROWS.update({f"asgi.Response.__call__.{name}": Row( # the server's own
+    lambda v: None, fits=set(BAD), gives=EVERY_RESULT)
+    for name in ("scope", "receive", "send")})
 # Connections and cursors
 ROWS.update({f"adbc.{name}.exc_info": Row(lambda v: None, fits=set(BAD))
              for name in ("Pool.__aexit__", "Connecting.__aexit__", # Python's own
@@ -571,7 +586,8 @@ PARTS = {
 
 def stubs():
     """(the prefix of names, tree) of each stub."""
-    for prefix, module in ("", "__init__.pyi"), ("adbc.", "adbc.pyi"):
+    for prefix, module in (("", "__init__.pyi"), ("adbc.", "adbc.pyi"),
+                           ("asgi.", "asgi.pyi")):
         path = os.path.join(os.path.dirname(HERE), "src", "uvarrow", module)
         with open(path, encoding="utf-8") as file:
             yield prefix, ast.parse(file.read())
@@ -609,6 +625,7 @@ def declared():
 PROTOCOLS = {node.name: [one.name for one in functions(node)]
              for _, tree in stubs() for node in tree.body if is_protocol(node)}
 PROTOCOLS.update(_Reads=[], _ReceivesSome=[], _Receives=[]) # test_async_sources
+PROTOCOLS["_HasScope"] = [] # an attribute
 PROTOCOLS["Truth"] = [] # Python itself checks the result of __bool__()
 ALIASES = {node.target.id: node.value for _, tree in stubs()
            for node in tree.body
