@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where statements end depends on the database: SQLite has names in brackets,
- * PostgreSQL and DuckDB texts in dollars. */
+ * PostgreSQL and DuckDB texts in dollars. Others have backslashes in texts,
+ * comments after #, scripts with variables: theirs is left whole. */
 #include "script.h"
 
 #include <errno.h>
@@ -82,12 +83,18 @@ static int script_check(const struct uva__script *script,
                          script->count);
 }
 
+/* Returns the next statement, or the end. */
+static const char *script_next(const char *at,
+                               const struct uva__sql_dialect *dialect)
+{
+    return dialect != NULL ? uva__sql_next(at, dialect) : at + strlen(at);
+}
+
 int uva__script_init(struct uva__script *script,
                      const struct uva__options *options,
                      struct uva_error *error)
 {
-    const struct uva__sql_dialect *dialect =
-        is_sqlite(options) ? &uva__sql_sqlite : &uva__sql_any;
+    const struct uva__sql_dialect *dialect = known_of(options)->sql;
     const char *word = explain_word(options), *at = uva__sql_skip(options->sql),
                *next;
     int code = 0;
@@ -96,7 +103,7 @@ int uva__script_init(struct uva__script *script,
     for (; *at != '\0' && code == 0; at = next) {
         size_t size;
 
-        next = uva__sql_next(at, dialect);
+        next = script_next(at, dialect);
         size = (size_t)(next - at);
         while (size > 0 && strchr(UVA__SQL_BLANKS ";", at[size - 1]) != NULL)
             size--;

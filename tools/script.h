@@ -15,9 +15,9 @@ struct uva__script {
 };
 
 /* Takes the query of the options apart: as the database does whose driver they
- * name. With `explain` among the options a statement asks for the plan. 0; or
- * EINVAL, with an error, for options that are for one statement alone; ENOMEM.
- * Thread: any. */
+ * name, or not at all if how that one reads is not known. With `explain` among
+ * the options a statement asks for the plan. 0; or EINVAL, with an error, for
+ * options that are for one statement alone; ENOMEM. Thread: any. */
 UVA_MUST_CHECK int uva__script_init(struct uva__script *script,
                                     const struct uva__options *options,
                                     struct uva_error *error);

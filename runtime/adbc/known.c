@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adbc/failure.h"
+#include "adbc/sql.h"
 #include "uvarrow/arrow.h"
 
 /* PostgreSQL lets no transaction write any more that was made read-only and has
@@ -23,6 +24,7 @@ static const struct uva__known table[] = {
      .reset = UVA__RESET_DISCARD_ALL,
      .read_only = postgresql_read_only,
      .batch_option = "adbc.postgresql.batch_size_hint_bytes",
+     .sql = &uva__sql_any,
      .traits =
          UVA__KNOWN_LIBPQ | UVA__KNOWN_CONNECTS_AT_ONCE | UVA__KNOWN_ANSWERS},
     {.driver = "ADBC SQLite Driver",
@@ -30,12 +32,14 @@ static const struct uva__known table[] = {
      .reset = UVA__RESET_CLOSE_IF_WRITES,
      .batch_option = "adbc.sqlite.query.batch_rows",
      .lock_statement = "PRAGMA busy_timeout=",
+     .sql = &uva__sql_sqlite,
      .traits = UVA__KNOWN_REFUSES_ROLLBACK | UVA__KNOWN_LOADS_EXTENSIONS |
                UVA__KNOWN_EXECUTES_FIRST | UVA__KNOWN_SPLITS_MEMORY |
                UVA__KNOWN_COUNTS_ROWS},
     {.driver = "ADBC DuckDB Driver",
      .file = "duckdb",
      .reset = UVA__RESET_CLOSE,
+     .sql = &uva__sql_any,
      .traits = UVA__KNOWN_REFUSES_ROLLBACK},
     {.driver = "ADBC Flight SQL Driver - Go",
      .file = "flightsql",

@@ -49,7 +49,9 @@ struct uva__known {
                                    may be NULL */
     const char *lock_statement; /* after which milliseconds stand: how long a
                                    connection waits for a lock; NULL: none */
-    unsigned traits;            /* bits UVA__KNOWN_... */
+    const struct uva__sql_dialect *sql; /* how its statements are told apart;
+                                           NULL: that is not known */
+    unsigned traits;                    /* bits UVA__KNOWN_... */
 };
 
 /* The facts about a driver before it has answered, by the name of its file or

@@ -13,8 +13,11 @@
 const struct uva__sql_dialect uva__sql_sqlite = {
     .quotes = "'\"`", .line_ends = "\n", .has_brackets = true};
 
-const struct uva__sql_dialect uva__sql_any = {
-    .quotes = "'\"", .line_ends = "\r\n", .nests = true, .has_dollars = true};
+const struct uva__sql_dialect uva__sql_any = {.quotes = "'\"",
+                                              .line_ends = "\r\n",
+                                              .nests = true,
+                                              .has_dollars = true,
+                                              .has_escapes = true};
 
 /* Of a database that may not nest comments. */
 static const struct uva__sql_dialect flat = {
@@ -95,6 +98,29 @@ static const char *dollar_skip(const char *at)
     return end;
 }
 
+static bool is_escaped(const char *at, const struct uva__sql_dialect *dialect)
+{
+    return dialect->has_escapes && (*at == 'E' || *at == 'e') && at[1] == '\'';
+}
+
+/* Returns the text after the quote of E'...', which begins before `at`. It may
+ * continue in the next line: by another quote. */
+static const char *escapes_skip(const char *at)
+{
+    for (; *at != '\0'; at++) {
+        const size_t blanks = strspn(at + 1, UVA__SQL_BLANKS);
+
+        if (*at == '\\' && at[1] != '\0')
+            at++;
+        else if (*at == '\'' && at[1 + blanks] == '\'' &&
+                 (blanks == 0 || memchr(at + 1, '\n', blanks) != NULL))
+            at += 1 + blanks;
+        else if (*at == '\'')
+            return at + 1;
+    }
+    return at;
+}
+
 /* Returns the end of the part of a statement that begins here. */
 static const char *part_skip(const char *at,
                              const struct uva__sql_dialect *dialect)
@@ -105,6 +131,8 @@ static const char *part_skip(const char *at,
         return comment_skip(at, dialect);
     if (dialect->has_dollars && *at == '$')
         return dollar_skip(at);
+    if (is_escaped(at, dialect))
+        return escapes_skip(at + 2);
     if (is_name || strchr(dialect->quotes, *at) != NULL) {
         const char *end = strchr(at + 1, is_name ? ']' : *at);
 

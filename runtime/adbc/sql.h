@@ -15,6 +15,7 @@ struct uva__sql_dialect {
     bool nests;            /* comments may be in comments */
     bool has_dollars;      /* $tag$ begins and ends a text, too */
     bool has_brackets;     /* [ and ] are around names */
+    bool has_escapes;      /* in E'...' a backslash is before any character */
 };
 
 /* Of SQLite, and of PostgreSQL and DuckDB, which others resemble. */

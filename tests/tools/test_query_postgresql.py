@@ -60,6 +60,11 @@ class Postgresql(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "x\n;\n"),
                          done.stderr)
 
+    def test_a_text_with_escapes_is_whole(self):
+        done = query(self.uri, r"SELECT E'it\'s; fine' AS x")
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, "x\nit's; fine\n"), done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -100,6 +100,9 @@ class Statements(Asked):
             "--driver", "duckdb", "CREATE TABLE t AS SELECT $$;$$ AS x; "
             "INSERT INTO t VALUES ('b'); SELECT x FROM t ORDER BY x"),
             "x\n;\nb\n")
+        self.assert_output(query(
+            "--driver", "duckdb", r"SELECT 1; SELECT E'it\'s; fine' AS x"),
+            "x\nit's; fine\n")
 
     def test_parameters_are_for_one(self):
         self.assert_refused(query(":memory:", "SELECT ?; SELECT ?", "--param",

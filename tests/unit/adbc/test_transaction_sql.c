@@ -44,6 +44,7 @@ static const struct {
     {"select \"; begin\"", UVA__SQL_OTHER},
     {"select $a$ ; begin $$ $a$, $1, $b, 1$", UVA__SQL_OTHER},
     {"select $$ ; begin", UVA__SQL_OTHER},
+    {"select E'\\''; begin", UVA__SQL_BEGIN},
     {"select a$b, \xc3\xa4;begin", UVA__SQL_BEGIN},
     {"create trigger a after insert on t begin delete from t; end",
      UVA__SQL_OTHER},
@@ -97,6 +98,30 @@ START_TEST(statements_end_where_sqlite_ends_them)
 }
 END_TEST
 
+/* As PostgreSQL reads it. */
+static const struct {
+    const char *sql, *next;
+} ESCAPES[] = {
+    {"select E'it\\'s; fine'", ""},
+    {"select e'it\\'s'; select 2", "select 2"},
+    {"select E'a\\\\'; select 2", "select 2"},
+    {"select E'a''b\\'; c'; select 2", "select 2"},
+    {"select E'a'\n 'b\\'; c'; select 2", "select 2"},
+    {"select E'a' 'b\\'; select 2", "select 2"},
+    {"select E''; select 2", "select 2"},
+    {"select E'a\\", ""},
+    {"select E'a; select 2", ""},
+    {"select 'a\\'; select 2", "select 2"},
+    {"select some'a\\'; select 2", "select 2"},
+};
+
+START_TEST(backslashes_escape_in_texts_with_an_e)
+{
+    ck_assert_str_eq(uva__sql_next(ESCAPES[_i].sql, &uva__sql_any),
+                     ESCAPES[_i].next);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("transaction sql");
@@ -105,5 +130,7 @@ int main(void)
                     transactions_are_known_by_their_first_words, NULL);
     suite_add_loops(tc, 0, sizeof(TEXTS) / sizeof(*TEXTS),
                     statements_end_where_sqlite_ends_them, NULL);
+    suite_add_loops(tc, 0, sizeof(ESCAPES) / sizeof(*ESCAPES),
+                    backslashes_escape_in_texts_with_an_e, NULL);
     return suite_main("transaction_sql", NULL, NULL, tc, NULL);
 }
