@@ -39,6 +39,7 @@ class Coding(unittest.TestCase):
         cls.server = Server(name="coding")
         answer = cls.server.ask(query("SELECT 1"), Accept_Encoding="gzip, zstd")
         if "content-encoding" not in answer.headers:
+            cls.server.stop()
             raise unittest.SkipTest("built without a library of codings")
 
     @classmethod
