@@ -185,9 +185,7 @@ def test_a_query_that_takes_too_long(run, gate):
 
     async def main():
         rows = uvarrow.stream(source, interrupt=source.interrupt)
-        client = await Client().ask(rows.timeout(first=0.01))
-        await source.wait_closed()
-        return client
+        return await Client().ask(rows.timeout(first=0.01))
 
     client = run(main)
     assert client.status == 504 and message(client)
@@ -309,6 +307,7 @@ def test_a_receive_that_fails(run, gate):
     source = gate(TABLE.to_batches())
 
     async def receive():
+        await source.wait_entered()
         raise ZeroDivisionError
 
     async def main():
