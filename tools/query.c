@@ -314,16 +314,22 @@ static void query_end_array(struct query *q)
         (void)uva_error_set(&q->error, ENOMEM, "out of memory");
 }
 
-static void query_on_done(void *ctx, const struct uva_outcome *outcome)
+/* Keeps how the stream has ended, and lets it go. */
+static void query_end_stream(struct query *q, const struct uva_outcome *outcome)
 {
-    struct query *q = ctx;
-
     assert(q->stream != NULL);
     if ((outcome->end == UVA_END_FAILED || outcome->end == UVA_END_REJECTED) &&
         q->error.code == 0)
         q->error = outcome->error;
     uva_stream_release(q->stream);
     q->stream = NULL;
+}
+
+static void query_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct query *q = ctx;
+
+    query_end_stream(q, outcome);
     if (q->options.view == UVA__VIEW_TABLE && !q->reader_gone)
         (void)query_write_table(q); /* also the rows before a failure */
     if (q->options.view == UVA__VIEW_ARRAY && outcome->end == UVA_END_COMPLETE)
@@ -520,21 +526,27 @@ static int query_on_statement_rows(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
+/* Whether the user or the output has ended the run, which may be after the last
+ * word of a statement: its stream is complete then. */
+static bool query_is_stopped(const struct query *q)
+{
+    return q->signal != 0 || q->error.code != 0 || q->reader_gone;
+}
+
 /* A statement before the last one has ended. */
 static void query_on_statement(void *ctx, const struct uva_outcome *outcome)
 {
     struct query *q = ctx;
 
-    if (outcome->end != UVA_END_COMPLETE) {
-        query_on_done(q, outcome);
-        return;
+    query_end_stream(q, outcome);
+    if (outcome->end == UVA_END_COMPLETE)
+        q->statement++;
+    if (outcome->end == UVA_END_COMPLETE && !query_is_stopped(q)) {
+        if (query_start_statement(q) == 0)
+            return;
+        uva_stream_release(q->stream);
+        q->stream = NULL;
     }
-    uva_stream_release(q->stream);
-    q->statement++;
-    if (query_start_statement(q) == 0)
-        return;
-    uva_stream_release(q->stream);
-    q->stream = NULL;
     uva__output_close(&q->output);
 }
 
