@@ -12,11 +12,16 @@
 
 #include "cells.h"
 
+/* A column need not have a name. */
+static bool is_named(const struct ArrowSchema *column, const char *name)
+{
+    return column->name != NULL && strcmp(column->name, name) == 0;
+}
+
 static bool has_numbers(const struct ArrowSchema *schema)
 {
-    return schema->n_children == 4 &&
-           strcmp(schema->children[0]->name, "id") == 0 &&
-           strcmp(schema->children[1]->name, "parent") == 0;
+    return schema->n_children == 4 && is_named(schema->children[0], "id") &&
+           is_named(schema->children[1], "parent");
 }
 
 /* Adds a node; returns its depth, below its parent. */
