@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cells.h"
+#include "glyph.h"
 
 /* A column need not have a name. */
 static bool is_named(const struct ArrowSchema *column, const char *name)
@@ -39,15 +40,23 @@ static int plan_add(struct uva__plan *plan, const char *id, const char *parent)
     return depth;
 }
 
-/* Drops line breaks at the end, which each row gets. */
+/* Drops line breaks at the end, which each row gets. Names are in a plan, so
+ * characters that would move the cursor are shown as those of a table. */
 static void put_row(FILE *out, int depth, const char *text)
 {
-    size_t size = text != NULL ? strlen(text) : 0;
+    const char *at = text != NULL ? text : "", *end = at + strlen(at);
+    struct uva__glyph glyph;
 
-    while (size > 0 && text[size - 1] == '\n')
-        size--;
-    (void)fprintf(out, "%*s%.*s\n", 2 * depth, "", (int)size,
-                  text != NULL ? text : "");
+    while (end > at && end[-1] == '\n')
+        end--;
+    (void)fprintf(out, "%*s", 2 * depth, "");
+    while (at < end) {
+        const bool is_break = *at == '\n';
+
+        at += uva__glyph_next(at, &glyph);
+        (void)fputs(is_break ? "\n" : glyph.text, out);
+    }
+    (void)fputc('\n', out);
 }
 
 static void put_rows(FILE *out, struct uva__plan *plan,
@@ -56,6 +65,7 @@ static void put_rows(FILE *out, struct uva__plan *plan,
 {
     const size_t columns = (size_t)schema->n_children;
 
+    uva__glyph_begin();
     for (size_t at = 0; at < cells->count; at += columns) {
         char **row = cells->texts + at;
         const int depth =
@@ -63,6 +73,7 @@ static void put_rows(FILE *out, struct uva__plan *plan,
 
         put_row(out, depth, row[columns - 1]);
     }
+    uva__glyph_end();
 }
 
 int uva__plan_text(struct uva__plan *plan, const struct ArrowSchema *schema,

@@ -20,7 +20,8 @@ struct uva__plan {
 
 /* Writes the lines of a batch of `schema`, which it may take, as a text that
  * the caller frees: of each row its last column; rows with a number and that of
- * their parent before that are indented. 0; or an errno with an error. Thread:
+ * their parent before that are indented; control characters but line breaks are
+ * shown as in a table. 0; or an errno with an error. Thread:
  * any. */
 UVA_MUST_CHECK int uva__plan_text(struct uva__plan *plan,
                                   const struct ArrowSchema *schema,

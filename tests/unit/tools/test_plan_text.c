@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans of hostile databases: columns without names. */
+/* Plans of hostile databases: bytes that a terminal would obey, and columns
+ * without names. */
 #include "plan.h"
 #include "support/check_suite.h"
 #include "text_rows.h"
@@ -34,6 +35,28 @@ static char *plan_of(const char *const *names, int columns, const char *text)
     return out;
 }
 
+static const struct {
+    const char *text, *shown;
+} TEXTS[] = {
+    {"SCAN t\033]0;pwned\007", "SCAN t\\x1b]0;pwned\\x07\n"},
+    {"a\rb\tc\x7f", "a\\rb\\tc\\x7f\n"},
+    {"a\xff", "a\\xff\n"},
+    {"a\xe2\x80\xae", "a\\u202e\n"},
+    {"┌──┐\n│é │\n└──┘\n\n", "┌──┐\n│é │\n└──┘\n"},
+    {"\n", "\n"},
+    {"", "\n"},
+};
+
+START_TEST(a_plan_moves_no_cursor)
+{
+    static const char *const NAMES[] = {"plan"};
+    char *text = plan_of(NAMES, 1, TEXTS[_i].text);
+
+    ck_assert_str_eq(text, TEXTS[_i].shown);
+    free(text);
+}
+END_TEST
+
 START_TEST(columns_need_no_names)
 {
     static const char *const NAMES[][4] = {{NULL, NULL, NULL, NULL},
@@ -49,6 +72,8 @@ int main(void)
 {
     TCase *tc = tcase_create("plan");
 
+    suite_add_loops(tc, 0, sizeof(TEXTS) / sizeof(*TEXTS),
+                    a_plan_moves_no_cursor, NULL);
     suite_add_loops(tc, 0, 2, columns_need_no_names, NULL);
     return suite_main("plan_text", NULL, NULL, tc, NULL);
 }
