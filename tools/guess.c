@@ -78,13 +78,17 @@ static int guess_file(const char *path, const char **driver,
 {
     FILE *file = fopen(path, "re");
     char bytes[16];
-    size_t size;
+    size_t size = 0;
+    int code = file == NULL ? errno : 0;
 
-    if (file == NULL)
-        return uva_error_set(error, errno, "cannot read the database %s: %s",
-                             path, strerror(errno));
-    size = fread(bytes, 1, sizeof(bytes), file);
-    (void)fclose(file);
+    if (file != NULL) {
+        size = fread(bytes, 1, sizeof(bytes), file);
+        code = ferror(file) != 0 ? errno : 0;
+        (void)fclose(file);
+    }
+    if (code != 0)
+        return uva_error_set(error, code, "cannot read the database %s: %s",
+                             path, strerror(code));
     return guess_bytes(path, bytes, size, driver, error);
 }
 
@@ -109,7 +113,7 @@ int uva__guess_driver(const char *database, const char **driver,
     if (stat(path, &about) == 0) {
         if (S_ISREG(about.st_mode))
             return guess_file(path, driver, error);
-        return uva_error_set(error, EINVAL,
+        return uva_error_set(error, S_ISDIR(about.st_mode) ? EISDIR : EINVAL,
                              "the database %s is no file; name its driver with "
                              "--driver",
                              path);
