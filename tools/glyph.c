@@ -31,9 +31,10 @@ static unsigned code_of(const char *text, size_t size)
 /* Characters that are not drawn, but change how others are. */
 static int is_hidden(unsigned code)
 {
-    static const unsigned RANGES[][2] = {{0x80, 0x9f},     {0x200e, 0x200f},
-                                         {0x2028, 0x202e}, {0x2066, 0x2069},
-                                         {0xfeff, 0xfeff}, {0xfff9, 0xfffb}};
+    static const unsigned RANGES[][2] = {
+        {0x80, 0x9f},     {0x061c, 0x061c}, {0x200b, 0x200c},
+        {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+        {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
 
     for (size_t i = 0; i < sizeof(RANGES) / sizeof(*RANGES); i++)
         if (code >= RANGES[i][0] && code <= RANGES[i][1])
