@@ -14,7 +14,7 @@ enum { ALIGN = 64 };
 
 /* What a store keeps at most, where each block counts KEPT_EACH beside its
  * bytes: less than 32, and less than 31 MiB. */
-enum { KEPT_MOST = 32 << 20, KEPT_EACH = 1 << 20 };
+enum { KEPT_MOST = 32 << 20, KEPT_EACH = 1 << 20, SPARE_LEAST = 4096 };
 
 /* A block of a store. */
 struct kept_block {
@@ -147,13 +147,20 @@ static void kept_block_end(struct uva__shared_bytes *shared)
     kept_release(kept);
 }
 
+/* What a block may be larger than its bytes: no budget counts it. */
+static size_t kept_spare(size_t size)
+{
+    return size / 4 + SPARE_LEAST;
+}
+
 /* Takes a block with that much room, and not far more, out of the taker's list.
  * NULL if there is none. */
 static struct kept_block *kept_find(struct uva__kept_bytes *kept, size_t size)
 {
     struct kept_block **at = &kept->own, *block;
 
-    while (*at != NULL && ((*at)->room < size || (*at)->room / 2 > size))
+    while (*at != NULL &&
+           ((*at)->room < size || (*at)->room - size > kept_spare(size)))
         at = &(*at)->next;
     block = *at;
     if (block != NULL) {
