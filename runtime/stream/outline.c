@@ -111,6 +111,7 @@ int uva__outline_acquire(struct uva__rt *rt, const struct ArrowSchema *schema,
         (void *)uva__rt_get_data(rt, UVA__RT_DATA_OUTLINE, kept_new);
     int code;
 
+    *out = NULL;
     if (kept == NULL)
         return ENOMEM;
     *out = kept_acquire(kept);
