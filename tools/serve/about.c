@@ -23,7 +23,14 @@ struct piece {
     size_t size;
 };
 
-/* A database in memory has no file. */
+/* A scheme is in front of the first ":", where no folder is. */
+static bool has_scheme(const char *name)
+{
+    return name[strcspn(name, ":/")] == ':';
+}
+
+/* A database in memory has no file. Behind another scheme than that of files
+ * may be anything, and "=" may be in front of a password. */
 static struct piece name_of_file(const char *name)
 {
     struct piece piece = {name, strlen(name)};
@@ -31,12 +38,17 @@ static struct piece name_of_file(const char *name)
 
     if (strncmp(name, "file:", 5) == 0)
         piece.size = strcspn(name, "?#");
+    else if (has_scheme(name))
+        return (struct piece){0};
     for (at = name + piece.size; at > name && strchr("/:", at[-1]) == NULL;
          at--)
         ;
     piece.size -= (size_t)(at - name);
     piece.text = at;
-    return strstr(name, ":memory:") == NULL ? piece : (struct piece){0};
+    if (strstr(name, ":memory:") != NULL ||
+        memchr(piece.text, '=', piece.size) != NULL)
+        return (struct piece){0};
+    return piece;
 }
 
 /* The host and the path of a URI. A password is in front of the last "@", and

@@ -32,6 +32,23 @@ START_TEST(a_file_is_without_its_folders)
 }
 END_TEST
 
+START_TEST(a_secret_in_the_place_of_a_file_is_not_shown)
+{
+    static const char *const SECRETS[] = {"md:flights?motherduck_token=secret",
+                                          "md:secret",
+                                          "postgres:host=h password=secret",
+                                          "FILE:/x/a.db?key=secret",
+                                          "s3://bucket/a.db?key=secret",
+                                          "a/host=h password=secret",
+                                          "file:/x/key=secret"};
+    size_t i;
+
+    for (i = 0; i < sizeof(SECRETS) / sizeof(*SECRETS); i++)
+        ck_assert_str_eq(name_of("duckdb", SECRETS[i]), "");
+    ck_assert_str_eq(name_of("duckdb", "./a:b"), "b");
+}
+END_TEST
+
 START_TEST(a_uri_is_without_user_and_password)
 {
     static const char *const SECRETS[] = {
@@ -116,6 +133,7 @@ int main(void)
     TCase *tc = tcase_create("about");
 
     tcase_add_test(tc, a_file_is_without_its_folders);
+    tcase_add_test(tc, a_secret_in_the_place_of_a_file_is_not_shown);
     tcase_add_test(tc, a_uri_is_without_user_and_password);
     tcase_add_test(tc, a_long_name_is_cut);
     tcase_add_test(tc, half_a_character_is_no_name);
