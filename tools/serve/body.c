@@ -112,7 +112,7 @@ static int body_write_array(struct body *body, struct uva_part *part,
     if (text == NULL)
         return ENOMEM;
     if (body->compressor == NULL) {
-        *out = (struct uva__bytes){.data = text, .size = size};
+        *out = (struct uva__bytes){text, size, size + 1};
         return 0;
     }
     code = body_write(body, text, size, out);
