@@ -43,10 +43,9 @@ const keep = {
   readHistory() {
     if (this.past) return this.past;
     try {
-      this.past = JSON.parse(localStorage.getItem(PLACE)) || [];
-    } catch (error) {
-      this.past = []; // no storage is allowed, or it is not ours
-    }
+      this.past = JSON.parse(localStorage.getItem(PLACE));
+    } catch (error) { /* no storage is allowed, or it is not ours */ }
+    if (!Array.isArray(this.past)) this.past = [];
     return this.past;
   },
 
