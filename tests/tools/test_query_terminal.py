@@ -249,12 +249,12 @@ class Progress(unittest.TestCase):
     def test_a_file_says_of_how_many(self):
         path = path_of("rows.arrow")
         self.addCleanup(os.remove, path)
-        done = query(":memory:", ROWS.format(200000), "--output", path)
+        done = query(":memory:", ROWS.format(600000), "--output", path)
         self.assertEqual(done.returncode, 0, done.stderr)
         ours, other = os.pipe()
         terminal = Terminal("--from", path, "--format", "csv", stdout=other)
         os.close(other)
-        terminal.until(" of 200,000 rows  ")
+        terminal.until(" of 600,000 rows  ")
         os.close(ours)
         terminal.end()
 
