@@ -264,6 +264,98 @@ START_TEST(parts_of_a_batch_are_not_whole)
 }
 END_TEST
 
+/* Two columns of a format, which the plan has as one run. */
+static void pair_make(const char *format, int64_t rows)
+{
+    for (int i = 0; i < ITEMS; i++)
+        OFFSETS[i] = 3 * i;
+    faulty_allocator_init(&faulty, 0);
+    allocator = faulty_allocator_table(&faulty);
+    batch = (struct ArrowDeviceArray){.device_type = ARROW_DEVICE_CPU,
+                                      .device_id = -1};
+    plain_schema(&schema, "+s", "", 2);
+    plain_array(&batch.array, rows, 1, 2);
+    for (int i = 0; i < 2; i++)
+        column_make(schema.children[i], batch.array.children[i], format, rows);
+    column = batch.array.children[0];
+    uva__plan_init(&plan, &allocator, &schema);
+}
+
+START_TEST(each_column_of_a_run_must_be_whole)
+{
+    pair_make("u", ROWS);
+    ck_assert(is_whole());
+    column->offset = 1;
+    ck_assert(!is_whole());
+    column->offset = 0;
+    batch_drop();
+}
+END_TEST
+
+START_TEST(a_batch_without_rows_is_whole_but_for_names)
+{
+    pair_make("u", 0);
+    ck_assert(uva__plan_is_whole(&plan, &batch));
+    batch_drop();
+    pair_make("@i", 0);
+    ck_assert(!uva__plan_is_whole(&plan, &batch));
+    batch_drop();
+}
+END_TEST
+
+/* Items wider than a plan can say, and names that are not texts. */
+START_TEST(other_columns_are_checked_as_well)
+{
+    pair_make("w:300", 1);
+    ck_assert_int_gt(size_of(), 0);
+    column->null_count = 2;
+    ck_assert_int_eq(size_of(), -1);
+    batch_drop();
+    pair_make("i", ROWS);
+    for (int i = 0; i < 2; i++)
+        column_make(plain_schema_dictionary(schema.children[i]),
+                    plain_array_dictionary(batch.array.children[i]), "l",
+                    NAMES);
+    uva__plan_fini(&plan);
+    uva__plan_init(&plan, &allocator, &schema);
+    ck_assert_int_gt(size_of(), 0);
+    column->null_count = ROWS + 1;
+    ck_assert_int_eq(size_of(), -1);
+    batch_drop();
+}
+END_TEST
+
+/* Lists that are views of one child have more rows than it has memory. */
+START_TEST(views_of_large_lists_have_no_size_in_a_plan)
+{
+    static const int64_t none[3] = {0},
+                         all[3] = {INT64_C(1) << 39, INT64_C(1) << 39,
+                                   INT64_C(1) << 39};
+    int64_t size = -1;
+
+    faulty_allocator_init(&faulty, 0);
+    allocator = faulty_allocator_table(&faulty);
+    batch = (struct ArrowDeviceArray){.device_type = ARROW_DEVICE_CPU,
+                                      .device_id = -1};
+    plain_schema(&schema, "+s", "", 1);
+    plain_schema(schema.children[0], "+vL", "x", 1);
+    plain_schema(schema.children[0]->children[0], "c", "y", 0);
+    plain_array(&batch.array, 3, 1, 1);
+    column = batch.array.children[0];
+    plain_array(column, 3, 3, 1);
+    column->buffers[1] = none;
+    column->buffers[2] = all;
+    plain_array(column->children[0], all[0], 2, 0);
+    column->children[0]->buffers[1] = DATA;
+    uva__plan_init(&plan, &allocator, &schema);
+    ck_assert(!uva__plan_measure(&plan, &schema, &batch, &size));
+    column->length = batch.array.length = 1;
+    ck_assert(uva__plan_measure(&plan, &schema, &batch, &size));
+    ck_assert_int_ge(size, all[0]);
+    batch_drop();
+}
+END_TEST
+
 START_TEST(without_a_plan_no_batch_is_whole)
 {
     batch_make(0);
@@ -307,6 +399,10 @@ int main(void)
 {
     TCase *tc = suite_tests(
         "plan_plain", offsets_of_texts_do_not_fall, names_may_be_any_in_number,
+        each_column_of_a_run_must_be_whole,
+        a_batch_without_rows_is_whole_but_for_names,
+        other_columns_are_checked_as_well,
+        views_of_large_lists_have_no_size_in_a_plan,
         without_a_plan_no_batch_is_whole, the_memory_of_views_has_a_sum, NULL);
 
     tcase_add_loop_test(tc, slices_are_measured, 0, TYPES);
