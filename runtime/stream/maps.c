@@ -69,13 +69,13 @@ int uva__maps_open(struct uva__producer *p, struct ArrowSchema *schema)
             continue;
         code = uva__error_positive(
             m->options.schema(m->options.ctx, &m->schema, &next, &error));
-        if (code == 0 && uva__structs_check_schema(&next, &error) != 0) {
+        if (code == 0 && uva__structs_check_schema(&next, &error) != 0)
             code = uva_error_set(&error, EPROTO,
                                  "a map succeeded and gave no valid schema");
-            uva_schema_release(&next);
-        }
-        if (code != 0)
+        if (code != 0) {
+            uva_schema_release(&next); /* the user may have begun it */
             break;
+        }
         uva_schema_release(schema);
         uva_schema_move(&next, schema);
     }
