@@ -173,7 +173,8 @@ GIVEN = {"adbc_pool_stats", "batch", "stream_info", "stage_stats",
 # parameters beside the members
 OTHERS = {"self", "first", "others", "source", "iterable", "schema", "data",
           "uri", "mode",  # these two are options of the driver
-          "as_bytes"}  # a copy in Python
+          "as_bytes",  # a copy in Python
+          "file"}  # of Arrow IPC: one of the formats in C
 
 
 def without_comments(text):
