@@ -247,7 +247,6 @@ START_TEST(mistakes_are_explained)
     } MISTAKES[] = {
         {"SELECT", "no driver"},
         {"--driver d", "no query"},
-        {"/ SELECT", "the database / is no file"},
         {"--driver d D S E", "more than one database"},
         {"--driver d --uri u S E", "more than one database"},
         {"--from f S", "--from reads rows"},
