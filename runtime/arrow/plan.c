@@ -12,6 +12,7 @@
  * overflow. */
 #include "arrow/plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,9 +129,8 @@ static enum plan_type type_of(const struct uva__layout *layout)
         return items->width == 8 ? TYPE_LARGE_TEXT : TYPE_TEXT;
     if (items->kind == UVA__BUFFER_BITS)
         return TYPE_BITS;
-    return layout->n_buffers == 2 && items->width <= PLAN_WIDEST
-               ? TYPE_FIXED
-               : TYPE_NOT_SIMPLE;
+    assert(layout->n_buffers == 2);
+    return items->width <= PLAN_WIDEST ? TYPE_FIXED : TYPE_NOT_SIMPLE;
 }
 
 /* The node of a type that is not simple. */

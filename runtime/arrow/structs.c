@@ -284,12 +284,16 @@ static bool text_is_like(const char *copy, const char *text)
 static bool metadata_is_like(const char *copy, const char *block)
 {
     size_t size, expected;
+    int code;
 
     if (copy == NULL || block == NULL)
         return copy == block;
-    return uva_metadata_size(block, &size) == 0 &&
-           uva_metadata_size(copy, &expected) == 0 && size == expected &&
-           memcmp(copy, block, size) == 0;
+    if (uva_metadata_size(block, &size) != 0)
+        return false;
+    code = uva_metadata_size(copy, &expected);
+    assert(code == 0);
+    (void)code;
+    return size == expected && memcmp(copy, block, size) == 0;
 }
 
 /* The copy is a finite tree within the limits, so a schema like it is, too. */
