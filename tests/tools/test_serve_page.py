@@ -376,7 +376,9 @@ class Safety(Page):
         self.assertEqual(self.browser.seen("Log.entryAdded"), [])
 
     def test_a_page_of_another_site_gets_nothing(self):
-        before = self.server.stats()["queries"]["complete"]
+        self.wait("#tables", "INTEGER")
+        before = self.server.wait(lambda stats: not stats["queries"][
+            "running"])["queries"]["complete"]
         self.browser.open("data:text/html,<title>other</title>")
         for path in ("/query?sql=SELECT+1", "/stats"):
             url = f"http://127.0.0.1:{self.server.port}{path}"
