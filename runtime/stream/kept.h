@@ -35,9 +35,8 @@ void uva__kept_drop(struct uva__kept *kept, struct uva__source *source);
 
 /* Gives a slot of `producer` (NULL: it is not offered) with the content, the
  * ordinal, the size, also as it was measured, and the metadata of `task`, which
- * it takes. NULL: there was
- * no memory, and the inlet has failed; or the extraction has failed, and the
- * producer above reports why. */
+ * it takes. NULL: there was no memory, and the inlet has failed; or the
+ * extraction has failed, and the producer above reports why. */
 struct uva__task *uva__kept_take_in(struct uva__inlet *inlet,
                                     struct uva__producer *producer,
                                     struct ArrowAsyncTask *task,
