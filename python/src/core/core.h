@@ -65,6 +65,10 @@ PyObject *core_text(const char *text);
  * metadata. Returns NULL. */
 PyObject *core_raise(int code, const char *text, const char *metadata);
 
+/* Raises the exception that the arguments of throw() give, or what is wrong
+ * with them. */
+void core_throw(PyObject *args);
+
 /* A list of (key, value) pairs of bytes; `metadata` may be NULL. */
 PyObject *core_metadata(const char *metadata);
 

@@ -255,8 +255,6 @@ static PyObject *stop_value(void)
 /* Throws into the coroutine, if it has begun. */
 static PySendResult call_throw_in(Call *self, PyObject *args, PyObject **result)
 {
-    PyObject *type = NULL, *value = NULL, *traceback = NULL;
-
     *result = NULL;
     if (self->inner != NULL) {
         PyObject *method = PyObject_GetAttrString(self->inner, "throw");
@@ -269,12 +267,7 @@ static PySendResult call_throw_in(Call *self, PyObject *args, PyObject **result)
         *result = stop_value();
         return *result != NULL ? PYGEN_RETURN : PYGEN_ERROR;
     }
-    if (!PyArg_UnpackTuple(args, "throw", 1, 3, &type, &value, &traceback))
-        return PYGEN_ERROR;
-    if (PyExceptionInstance_Check(type))
-        PyErr_SetObject((PyObject *)Py_TYPE(type), type);
-    else
-        PyErr_SetObject(type, value);
+    core_throw(args);
     return PYGEN_ERROR;
 }
 

@@ -1024,7 +1024,7 @@ static PyObject *next_iternext(PyObject *object)
 static PyObject *next_throw(PyObject *object, PyObject *args)
 {
     Next *self = (Next *)object;
-    PyObject *method, *result, *type = NULL, *value = NULL, *traceback = NULL;
+    PyObject *method, *result;
 
     if (self->inner != NULL) {
         method = PyObject_GetAttrString(self->inner, "throw");
@@ -1033,12 +1033,7 @@ static PyObject *next_throw(PyObject *object, PyObject *args)
         return result;
     }
     next_resume(self); /* a step that is cancelled has rested, too */
-    if (!PyArg_UnpackTuple(args, "throw", 1, 3, &type, &value, &traceback))
-        return NULL;
-    if (PyExceptionInstance_Check(type))
-        PyErr_SetObject((PyObject *)Py_TYPE(type), type);
-    else
-        PyErr_SetObject(type, value);
+    core_throw(args);
     return NULL;
 }
 

@@ -72,6 +72,18 @@ PyObject *core_raise(int code, const char *text, const char *metadata)
     return NULL;
 }
 
+void core_throw(PyObject *args)
+{
+    PyObject *type = NULL, *value = NULL, *traceback = NULL;
+
+    if (!PyArg_UnpackTuple(args, "throw", 1, 3, &type, &value, &traceback))
+        return;
+    if (PyExceptionInstance_Check(type))
+        PyErr_SetObject((PyObject *)Py_TYPE(type), type);
+    else
+        PyErr_SetObject(type, value);
+}
+
 /* _set_error(type): uvarrow.Error */
 static PyObject *core_set_error(PyObject *module, PyObject *type)
 {
