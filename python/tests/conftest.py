@@ -77,6 +77,24 @@ async def in_thread(function):
     await anyio.to_thread.run_sync(function)
 
 
+async def read_cancelled(chunks, gate):
+    """Reads all chunks of the gate's batches; each step is cancelled until the
+    gate was entered, and is opened then."""
+    import anyio
+    got = []
+    while True:
+        with anyio.CancelScope() as scope:
+            if not gate.opened.is_set():
+                scope.cancel()
+            try:
+                got.append(bytes(await anext(chunks)))
+            except StopAsyncIteration:
+                return b"".join(got)
+        if scope.cancelled_caught and gate.entered.is_set():
+            gate.opened.set()
+        await anyio.lowlevel.checkpoint()
+
+
 @pytest.fixture
 def gate():
     gates = []

@@ -32,19 +32,19 @@ def used_by_others():
     return time.process_time() - time.thread_time()
 
 
-async def running(cursor, computes=False):
-    """Returns when its statement has the connection, and if it `computes` in
-    this process, when it does that."""
+async def running(cursor, kind):
+    """Returns when its statement has the connection, and where the database is
+    in this process, when it computes."""
     while cursor._stream is None or \
             cursor._stream.stats()[0].waiting == "permit":
         await anyio.sleep(0)
     enough = used_by_others() + 0.05
-    while computes and used_by_others() < enough:
+    while kind in ("sqlite", "duckdb") and used_by_others() < enough:
         await anyio.sleep(0)
 
 
-async def cancel_running(scope, cursor, computes):
-    await running(cursor, computes)
+async def cancel_running(scope, cursor, kind):
+    await running(cursor, kind)
     scope.cancel()
 
 
@@ -402,8 +402,7 @@ def test_a_cancelled_task_cancels_its_statement(run, link, how, autocommit):
     async def wait(connection, scope, group):
         cursor = connection.cursor()
         if how == "execute":
-            group.start_soon(cancel_running, scope, cursor,
-                             kind in ("sqlite", "duckdb"))
+            group.start_soon(cancel_running, scope, cursor, kind)
             await cursor.execute(STUCK[kind])
         await cursor.execute(SLOW[kind])
         scope.cancel()
@@ -461,7 +460,7 @@ def test_adbc_cancel_ends_a_statement(run, link, of, when):
 
     async def cancel(one, cursor):
         if when == "execute":
-            await running(cursor, kind in ("sqlite", "duckdb"))
+            await running(cursor, kind)
         one.adbc_cancel()
 
     async def main():
@@ -589,8 +588,7 @@ def test_a_cancelled_connection_is_rolled_back(run, link):
                     await insert(connection, 1)
                     cursor = connection.cursor()
                     if is_stuck:
-                        group.start_soon(cancel_running, scope, cursor,
-                                         kind in ("sqlite", "duckdb"))
+                        group.start_soon(cancel_running, scope, cursor, kind)
                         await cursor.execute(STUCK[kind])
                     await read_slowly(connection, kind, scope)
             assert scope.cancelled_caught and connection.closed
@@ -613,7 +611,7 @@ def test_a_connection_serves_one_task_at_a_time(run, link):
                                    match="another task"):
                     cursor = connection.cursor()
                     group.start_soon(stick, cursor)
-                    await running(cursor)
+                    await running(cursor, kind)
                     await connection.execute("SELECT 1")
                 with pytest.raises(uvarrow.adbc.InterfaceError,
                                    match="another task"):

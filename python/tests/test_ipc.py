@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import uvarrow
+from conftest import read_cancelled
 
 
 def rows(size=100000):
@@ -88,18 +89,7 @@ def test_a_step_that_is_cancelled_loses_no_chunk(run, gate):
     source = gate(table.to_batches(max_chunksize=10), before=5)
 
     async def main():
-        chunks, got = uvarrow.ipc(uvarrow.stream(source)), []
-        while True:
-            with anyio.CancelScope() as scope:
-                if not source.opened.is_set():
-                    scope.cancel()
-                try:
-                    got.append(bytes(await anext(chunks)))
-                except StopAsyncIteration:
-                    return b"".join(got)
-            if scope.cancelled_caught and source.entered.is_set():
-                source.opened.set()
-            await anyio.lowlevel.checkpoint()
+        return await read_cancelled(uvarrow.ipc(uvarrow.stream(source)), source)
 
     assert pa.ipc.open_stream(run(main)).read_all() == table
 

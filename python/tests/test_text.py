@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import uvarrow
+from conftest import read_cancelled
 
 TABLE = pa.table({"n": [1, None, 3], "t": ['a,b', "", None],
                   "x": [0.5, 1e300, None]})
@@ -218,18 +219,7 @@ def test_a_step_that_is_cancelled_loses_no_chunk(run, gate, kind):
         return b"".join([chunk async for chunk in chunks])
 
     async def main():
-        chunks, got = kind(uvarrow.stream(source)), []
-        while True:
-            with anyio.CancelScope() as scope:
-                if not source.opened.is_set():
-                    scope.cancel()
-                try:
-                    got.append(bytes(await anext(chunks)))
-                except StopAsyncIteration:
-                    return b"".join(got)
-            if scope.cancelled_caught and source.entered.is_set():
-                source.opened.set()
-            await anyio.lowlevel.checkpoint()
+        return await read_cancelled(kind(uvarrow.stream(source)), source)
 
     assert run(main) == run(whole)
 
