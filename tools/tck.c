@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -31,9 +32,12 @@ static const char HELP[] =
     "Exit code: 0 all required clauses hold, in every case; 1 not all;\n"
     "2 nothing was run.\n";
 
-/* The command line, and counts of the results. */
+/* The command line, and what is told again at the end. */
 struct session {
     struct uva_tck what;
+    FILE *broken;      /* owns; a line for each clause that does not hold */
+    char *broken_text; /* owns; written by `broken` */
+    size_t broken_size;
     bool list;
     bool help;
 };
@@ -140,7 +144,8 @@ static void print_block(const char *text)
 
 static void print_result(void *ctx, const struct uva_tck_result *result)
 {
-    (void)ctx;
+    struct session *session = ctx;
+
     switch (result->verdict) {
     case UVA_TCK_HELD:
         printf("ok      %s %s (%" PRId64 " ms)\n", role_name(result->role),
@@ -153,6 +158,8 @@ static void print_result(void *ctx, const struct uva_tck_result *result)
     default:
         printf("%s  %s %s: %s\n", result->required ? "BROKEN" : "weak  ",
                role_name(result->role), result->name, result->message);
+        (void)fprintf(session->broken, "        %s %s: %s\n",
+                      role_name(result->role), result->name, result->message);
         print_block(result->transcript);
         print_block(result->output);
         break;
@@ -175,10 +182,45 @@ static int tck_list(struct session *session, struct uva_error *error)
     return UVA__EXIT_OK;
 }
 
+/* Prints the counts, and once more what is broken, because hundreds of lines
+ * may stand behind its first mention. */
+static void print_end(const struct session *session,
+                      const struct uva_tck_tally *tally)
+{
+    printf("\n%" PRId64 " held, %" PRId64 " required broken, %" PRId64
+           " recommended broken, %" PRId64 " skipped\n",
+           tally->held, tally->required_broken, tally->recommended_broken,
+           tally->skipped);
+    if (session->broken_size > 0)
+        printf("\nDoes not hold:\n%s", session->broken_text);
+}
+
+static int tck_run(struct session *session, struct uva_error *error)
+{
+    struct uva_tck_tally tally;
+    int code;
+
+    session->broken =
+        open_memstream(&session->broken_text, &session->broken_size);
+    if (session->broken == NULL) {
+        (void)uva_error_set(error, ENOMEM, "out of memory");
+        return uva__report_error(error, UVA__EXIT_USAGE);
+    }
+    session->what.ctx = session;
+    session->what.on_result = print_result;
+    code = uva_tck_run(&session->what, &tally, error);
+    (void)fclose(session->broken);
+    if (code == 0)
+        print_end(session, &tally);
+    free(session->broken_text);
+    if (code != 0)
+        return uva__report_error(error, UVA__EXIT_USAGE);
+    return tally.required_broken > 0 ? UVA__EXIT_FAILED : UVA__EXIT_OK;
+}
+
 int uva__tck_main(char **args)
 {
     struct session session;
-    struct uva_tck_tally tally;
     struct uva_error error;
 
     if (session_init(&session, args, &error) != 0)
@@ -189,12 +231,5 @@ int uva__tck_main(char **args)
     }
     if (session.list)
         return tck_list(&session, &error);
-    session.what.on_result = print_result;
-    if (uva_tck_run(&session.what, &tally, &error) != 0)
-        return uva__report_error(&error, UVA__EXIT_USAGE);
-    printf("\n%" PRId64 " held, %" PRId64 " required broken, %" PRId64
-           " recommended broken, %" PRId64 " skipped\n",
-           tally.held, tally.required_broken, tally.recommended_broken,
-           tally.skipped);
-    return tally.required_broken > 0 ? UVA__EXIT_FAILED : UVA__EXIT_OK;
+    return tck_run(&session, &error);
 }

@@ -180,6 +180,16 @@ class Tck(unittest.TestCase):
         self.assertIn("BROKEN  stream   required_DA08_reserved", out)
         self.assertNotIn("in_all_cases", out)
 
+    def test_what_does_not_hold_is_told_again_at_the_end(self):
+        code, out, _ = self.tck(MUTANT, "--role", "stream",
+                                UVA_SUBJECT_MUTANT="DA-08")
+        self.assertEqual(code, 1)
+        end = out.rpartition("\nDoes not hold:\n")[2].splitlines()
+        first = [line.split(maxsplit=1)[1] for line in out.splitlines()
+                 if line.startswith(("BROKEN", "weak"))]
+        self.assertEqual([line.strip() for line in end], first)
+        self.assertIn("DA08", end[0])
+
     def test_the_cases_with_a_breach_are_counted(self):
         code, out, _ = self.tck(MUTANT, "--role", "producer", "--filter",
                                 "AT1", UVA_SUBJECT_MUTANT="DA-08")
