@@ -227,12 +227,6 @@ static bool case_run_until(struct uva__case_run *run, uva__case_run_fn *fn,
     }
 }
 
-bool uva__case_run_soon(struct uva__case_run *run, uva__case_run_fn *fn,
-                        void *ctx)
-{
-    return case_run_until(run, fn, ctx, uva__case_run_now_ms() + run->wait_ms);
-}
-
 /* Waits for some turns of this thread instead of a time, because a busy machine
  * makes the subject's threads and this one late alike. */
 static bool case_run_turns(struct uva__case_run *run, uva__case_run_fn *fn,
@@ -243,6 +237,15 @@ static bool case_run_turns(struct uva__case_run *run, uva__case_run_fn *fn,
     for (int turn = 0; turn < TURNS && !met; turn++)
         met = case_run_until(run, fn, ctx, uva__case_run_now_ms() + TURN_MS);
     return met;
+}
+
+/* The turns are for a machine that was stopped for longer than the limit. */
+bool uva__case_run_soon(struct uva__case_run *run, uva__case_run_fn *fn,
+                        void *ctx)
+{
+    return case_run_until(run, fn, ctx,
+                          uva__case_run_now_ms() + run->wait_ms) ||
+           case_run_turns(run, fn, ctx);
 }
 
 bool uva__case_run_soon_again(struct uva__case_run *run, uva__case_run_fn *fn,
