@@ -19,7 +19,8 @@ except ImportError:
     lizard = None
 
 TOPS = ("include", "runtime", "tck", "tools", "examples", "bench", "tests",
-        "python")
+        "python", "node")
+TESTS = ("tests/", "python/tests/", "node/tests/")
 FUNCTION_LINES, COMPLEXITY, COLUMNS, BOOLEANS = 60, 15, 80, 6
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */"
 FUNCTION = re.compile(
@@ -90,7 +91,7 @@ def faults_of(path, text):
         if complexity > COMPLEXITY:
             yield f"{path}:{start}: {name} has a complexity of {complexity}"
     for name, start, count in structs(text):
-        if count > BOOLEANS and not path.startswith(("tests/", "python/tests/")):
+        if count > BOOLEANS and not path.startswith(TESTS):
             yield f"{path}:{start}: {name} has {count} booleans"
     if path.startswith("include/"):
         plain = re.sub(r"^#.*(?:\\\n.*)*$", "", text, flags=re.M)

@@ -44,7 +44,8 @@ SYSTEM = ("runtime/base/platform_linux.c", "runtime/base/platform_posix.c",
           "runtime/io/file_reader.c", "runtime/io/file_map.c",
           "runtime/adbc/library.c", "runtime/adbc/environment.c",
           "runtime/adbc/find.c", "runtime/adbc/interrupt.c",
-          "tck/", "tools/", "tests/", "examples/", "bench/", "python/")
+          "tck/", "tools/", "tests/", "examples/", "bench/", "python/",
+          "node/")
 # POSIX threads, which Windows has as well with the compilers that we use, are
 # free in these folders.
 THREADS = {"pthread.h", "sched.h"}
@@ -121,6 +122,7 @@ MAY = {
                           "<openssl/x509v3.h>",
                           "<uv.h>"],
     "bench/": ["uvarrow/", "<uv.h>", "<CL/cl.h>"],
+    "node/": ["uvarrow/", "addon.h", "<node_api.h>", "<uv.h>"],
     "python/": ["uvarrow/", "core/", "adbc/closed.h", "<Python.h>", "<uv.h>"],
     "tests/": ["uvarrow/", *LAYERS, "devices/", "support/", "<uv.h>", "<check.h>",
                "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h",
@@ -162,9 +164,9 @@ MAY = {
                           "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h"],
 }
 TOPS = ("include", "runtime", "tck", "examples", "tests", "tools", "bench",
-        "python")
+        "python", "node")
 # Folders from which files include each other without naming the folder.
-BASES = ("include/", "runtime/", "tests/", "python/src/")
+BASES = ("include/", "runtime/", "tests/", "python/src/", "node/src/")
 # The folders in which .c files must not call each other in circles.
 CODE = ("runtime/", "tck/")
 # Circles that are still to be removed, one row each. A circle is tolerated if
