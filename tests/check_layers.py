@@ -142,7 +142,7 @@ MAY = {
     "tests/fuzz/": ["uvarrow/", *LAYERS, "support/", "fuzz/", "<uv.h>"],
     "tests/fuzz/fixture_sim.c": ["uvarrow/", "fuzz/", "sim/"],
     "tests/fuzz/fuzz_http.c": ["uvarrow/", "fuzz/", "parameters.h",
-                               "request.h", "url.h"],
+                               "proxies.h", "request.h", "url.h"],
     "tests/fuzz/fuzz_options.c": ["uvarrow/", "fuzz/", "options.h"],
     "tests/fuzz/fuzz_serve_options.c": ["uvarrow/", "fuzz/", "settings.h"],
     "tests/programs/": ["uvarrow/", "support/gpu_program.h", "support/world.h",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of HTTP of any bytes, at the parser of `uvarrow serve`. An accepted
  * request keeps to the limits, and is the same however the bytes are cut into
- * pieces: a proxy may cut them in another way. Targets are decoded, and bodies
- * are read as parameters of a query.
+ * pieces: a proxy may cut them in another way. Targets are decoded, bodies are
+ * read as parameters of a query, and X-Forwarded-For as a list of clients.
  *
  * Input: how strict the limits are, and how the bytes are cut; the rest is the
  * input of a connection. */
@@ -12,6 +12,7 @@
 
 #include "fuzz/fuzz_input.h"
 #include "parameters.h"
+#include "proxies.h"
 #include "request.h"
 #include "url.h"
 
@@ -76,6 +77,23 @@ static void check_body(const struct uva__bytes *body)
     json_decref(values);
 }
 
+/* Of a peer that is no proxy the list has no meaning; otherwise the client is
+ * an address, whatever the list is. */
+static void check_client(const char *forwarded)
+{
+    static const struct in6_addr peer = {.s6_addr = {10, 1}};
+    const struct uva__proxies all = {.networks = {{.bits = 0}}, .count = 1},
+                              none = {.count = 0};
+    struct in6_addr client = uva__proxies_client(&none, &peer, forwarded);
+    char text[UVA__NETWORK_ROOM];
+
+    FUZZ_RULE(memcmp(&client, &peer, sizeof(peer)) == 0);
+    client = uva__proxies_client(&all, &peer, forwarded);
+    uva__network_name(&client, text);
+    FUZZ_RULE(text[0] != '\0' && strlen(text) < sizeof(text));
+    FUZZ_RULE(forwarded != NULL || memcmp(&client, &peer, sizeof(peer)) == 0);
+}
+
 static void check_complete(const struct uva__request *request)
 {
     const struct uva__limits *limits = request->limits;
@@ -91,6 +109,7 @@ static void check_complete(const struct uva__request *request)
 
         FUZZ_RULE(value == NULL || strpbrk(value, "\r\n") == NULL);
     }
+    check_client(uva__request_field(request, UVA__FIELD_X_FORWARDED_FOR));
     check_url(uva__bytes_text(&request->target));
     check_body(&request->body);
 }

@@ -2,15 +2,15 @@
 /* The checks of Host, Origin, Sec-Fetch-Site and Authorization. */
 #include "access.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+
+#include "network.h"
 
 #define TOKEN_LEAST 16
 #define TOKEN_MOST  4096
@@ -108,43 +108,16 @@ static bool is_host(const char *host, const char *name)
     return port == NULL || (given != NULL && strcmp(port, given) == 0);
 }
 
-/* An address of either family as an IPv6 address. Returns the port. */
-static int address_read(const struct sockaddr_storage *address,
-                        struct in6_addr *out)
-{
-    const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-
-    if (address->ss_family == AF_INET6) {
-        *out = six->sin6_addr;
-        return ntohs(six->sin6_port);
-    }
-    *out = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
-    memcpy(out->s6_addr + 12, &four->sin_addr, 4);
-    return ntohs(four->sin_port);
-}
-
 /* Whether the first `size` bytes of `host` are an address, and which. There are
  * many ways to write an IPv6 address, and a socket of IPv6 may have clients of
  * the other family. */
 static bool address_parse(const char *host, size_t size, struct in6_addr *out)
 {
-    const bool is_6 = host[0] == '[' && host[size - 1] == ']';
-    struct sockaddr_storage address = {.ss_family = AF_INET};
-    char text[64];
+    const bool is_6 = memchr(host, ':', size) != NULL;
 
-    if (size >= sizeof(text))
-        return false;
-    if (is_6) {
-        (void)snprintf(text, sizeof(text), "%.*s", (int)size - 2, host + 1);
-        return uv_inet_pton(AF_INET6, text, out) == 0;
-    }
-    (void)snprintf(text, sizeof(text), "%.*s", (int)size, host);
-    if (uv_inet_pton(AF_INET, text,
-                     &((struct sockaddr_in *)&address)->sin_addr) != 0)
-        return false;
-    (void)address_read(&address, out);
-    return true;
+    if (is_6 && host[0] == '[' && host[size - 1] == ']')
+        return uva__network_read(host + 1, size - 2, out);
+    return !is_6 && uva__network_read(host, size, out);
 }
 
 /* Whether `host` is the address that the client has connected to, or
@@ -163,7 +136,7 @@ static bool is_own(const struct uva__access *access,
     (void)uv_tcp_getsockname(&connection->transport.tcp,
                              (struct sockaddr *)&address, &size);
     (void)snprintf(expected, sizeof(expected), "%d",
-                   address_read(&address, &own));
+                   uva__network_of(&address, &own));
     if (given == NULL)
         given = access->has_tls ? "443" : "80";
     if (length == 0 || strcmp(given, expected) != 0)

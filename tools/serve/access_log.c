@@ -127,7 +127,7 @@ void uva__access_log_add(struct uva__access_log *log,
     query_write(entry, query, sizeof(query));
     (void)snprintf(line, sizeof(line),
                    "%s %s %s %s %d %" PRId64 " %.3f %s %s\n", date,
-                   entry->connection->peer,
+                   entry->connection->client_name,
                    has_method ? llhttp_method_name(llhttp_get_method(
                                     (llhttp_t *)&request->parser))
                               : "-",

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "server_limits.h"
 #include "tls.h"
@@ -183,6 +184,7 @@ static void connection_log(struct uva__connection *c, bool is_whole,
                                     .is_whole = is_whole,
                                     .query = c->query,
                                     .why = why});
+    uva__clients_leave(&c->all->clients, &c->asking);
     c->status = 0;
     c->query = 0;
     c->bytes = 0; /* or a client that leaves before its next answer has them */
@@ -212,6 +214,7 @@ static void connection_close(struct uva__connection *c, bool reset)
     uva__transport_close(&c->transport, reset);
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
     connection_leave(c);
+    uva__clients_leave(&c->all->clients, &c->place);
     c->all->on_closed(c->all, c);
 }
 
@@ -469,6 +472,22 @@ static void input_compact(struct uva__connection *c)
                         !c->has_ended && c->input.size < INPUT_MOST);
 }
 
+/* Settles the client: the peer, or the one that a trusted proxy states. */
+static void connection_name(struct uva__connection *c, const char *forwarded)
+{
+    c->client = uva__proxies_client(&c->all->proxies, &c->peer, forwarded);
+    uva__network_name(&c->client, c->client_name);
+}
+
+int uva__connection_count(struct uva__connection *connection)
+{
+    return connection->asking.client != NULL
+               ? 0
+               : uva__clients_enter(&connection->all->clients,
+                                    UVA__CLIENTS_QUERY, &connection->client,
+                                    &connection->asking);
+}
+
 /* The head is complete: it may be refused, or its client wants to be asked for
  * the body. */
 static void connection_on_head(struct uva__connection *c)
@@ -477,6 +496,9 @@ static void connection_on_head(struct uva__connection *c)
     const char *go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     const struct uva__bytes none = {0};
 
+    if (c->all->proxies.count > 0)
+        connection_name(
+            c, uva__request_field(&c->request, UVA__FIELD_X_FORWARDED_FOR));
     if (!c->request.has_body)
         return; /* on_request follows at once */
     if (handler->on_head != NULL)
@@ -513,6 +535,8 @@ static void request_step(struct uva__connection *c)
 
     if (is_new)
         c->begun = uv_hrtime();
+    if (is_new && c->all->proxies.count > 0)
+        connection_name(c, NULL); /* not the client of the request before */
     c->looked_at += uva__request_feed(&c->request,
                                       uva__bytes_text(&c->input) + c->looked_at,
                                       c->input.size - c->looked_at);
@@ -627,15 +651,21 @@ static const struct uva__transport_events EVENTS = {
 
 /* ---- begin --------------------------------------------------------------- */
 
-static void connection_name_peer(struct uva__connection *c)
+/* Finds out who has connected, and counts it. Returns 0; EDQUOT; ENOMEM. A peer
+ * that has left by now is unknown. */
+static int connection_meet(struct uva__connection *c, int fd)
 {
     struct sockaddr_storage address;
-    int size = sizeof(address);
+    socklen_t size = sizeof(address);
 
-    (void)snprintf(c->peer, sizeof(c->peer), "-");
-    if (uv_tcp_getpeername(&c->transport.tcp, (struct sockaddr *)&address,
-                           &size) == 0)
-        (void)uv_ip_name((struct sockaddr *)&address, c->peer, sizeof(c->peer));
+    if (getpeername(fd, (struct sockaddr *)&address, &size) != 0)
+        return 0;
+    (void)uva__network_of(&address, &c->peer);
+    connection_name(c, NULL);
+    return uva__proxies_trust(&c->all->proxies, &c->peer)
+               ? 0
+               : uva__clients_enter(&c->all->clients, UVA__CLIENTS_CONNECTION,
+                                    &c->peer, &c->place);
 }
 
 int uva__connection_accept(struct uva__connections *all, uv_loop_t *loop,
@@ -648,6 +678,12 @@ int uva__connection_accept(struct uva__connections *all, uv_loop_t *loop,
         return ENOMEM;
     c->all = all;
     c->is_spare = is_spare;
+    (void)snprintf(c->client_name, sizeof(c->client_name), "-");
+    code = connection_meet(c, fd);
+    if (code != 0) {
+        free(c);
+        return code;
+    }
     c->next = all->first;
     c->previous = &all->first;
     if (c->next != NULL)
@@ -662,7 +698,6 @@ int uva__connection_accept(struct uva__connections *all, uv_loop_t *loop,
         connection_close(c, true);
         return 0;
     }
-    connection_name_peer(c);
     connection_wait(c);
     uva__transport_read(&c->transport, true);
     return 0;

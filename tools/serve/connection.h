@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clients.h"
+#include "proxies.h"
 #include "request.h"
 #include "response.h"
 #include "transport.h"
@@ -27,7 +29,7 @@ struct uva__tls;
 
 /* An answer, for an access log. */
 struct uva__answered {
-    const struct uva__connection *connection; /* its peer and request */
+    const struct uva__connection *connection; /* its client and request */
     int status;                               /* of the answer */
     int64_t bytes;                            /* of its body */
     int64_t ns;    /* from the first byte of the request */
@@ -62,6 +64,8 @@ struct uva__connection_stats {
     int64_t malformed;   /* requests that were refused by the parser or a limit
                           */
     int64_t timed_out;   /* connections that were too slow */
+    int64_t limited;     /* connections and queries that were refused, as their
+                            client had as many as one may */
 };
 
 /* The common state of the connections of a server. */
@@ -69,6 +73,8 @@ struct uva__connections {
     const struct uva__limits *limits; /* borrows */
     struct uva__tls *tls;             /* borrows; NULL: plain */
     struct uva__connection_handler handler;
+    struct uva__proxies proxies;        /* that state clients */
+    struct uva__clients clients;        /* and what each has */
     struct uva__connection *first;      /* list of the open ones */
     struct uva__connection_stats stats; /* as above */
     bool is_draining;                   /* no next request */
@@ -122,21 +128,29 @@ struct uva__connection {
     int64_t bytes;    /* of the present answer's body */
     int status;       /* of the present answer; 0: no answer */
     enum uva__connection_body body; /* of it */
-    int64_t query;    /* of the answer, for the log; 0: no query */
-    bool is_spare;    /* there are too many connections beside it */
-    bool keeps_alive; /* after the present answer */
-    bool is_working;  /* inside the loop over the input */
-    bool was_full;    /* on_writable is due */
-    bool has_ended;   /* the client sends no more */
-    char peer[64];    /* its address */
+    int64_t query;          /* of the answer, for the log; 0: no query */
+    bool is_spare;          /* there are too many connections beside it */
+    bool keeps_alive;       /* after the present answer */
+    bool is_working;        /* inside the loop over the input */
+    bool was_full;          /* on_writable is due */
+    bool has_ended;         /* the client sends no more */
+    struct in6_addr peer;   /* of the socket */
+    struct in6_addr client; /* of the request; mostly that */
+    char client_name[UVA__NETWORK_ROOM]; /* as a text */
+    struct uva__clients_entry place;  /* counts this, unless it is a proxy's */
+    struct uva__clients_entry asking; /* counts a query under way */
 };
 
 /* Begins the connection of a socket. A spare one has a moment for one request,
- * which can be no query. Returns 0, and has taken `fd`; an errno. Thread: loop,
- * as all here. */
+ * which can be no query. Returns 0, and has taken `fd`; EDQUOT: its client has
+ * as many as it may; another errno. Thread: loop, as all here. */
 UVA_MUST_CHECK int uva__connection_accept(struct uva__connections *all,
                                           uv_loop_t *loop, int fd,
                                           bool is_spare);
+
+/* Counts the request as a query of its client, until it is answered; once.
+ * Returns 0; EDQUOT: it has as many as it may; ENOMEM. */
+UVA_MUST_CHECK int uva__connection_count(struct uva__connection *connection);
 
 /* Answers the request with a whole body (copied; may be NULL). `more` are
  * further lines of the head, or NULL; `origin` is a site that may read it, or

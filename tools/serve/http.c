@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,20 +37,23 @@ static void on_handle_closed(uv_handle_t *handle)
 
 /* ---- accepting ----------------------------------------------------------- */
 
-/* Too many connections, or no memory for this one: answers 503 before it was
- * asked. Received bytes are read: a close with unread bytes is a reset, which
- * can destroy the answer. */
-static void http_refuse(struct uva__http *http, int fd)
+/* Too many connections (503), or too many of this client (429), or no memory
+ * for this one: answers before it was asked. Received bytes are read: a close
+ * with unread bytes is a reset, which can destroy the answer. */
+static void http_refuse(struct uva__http *http, int fd, bool is_limited)
 {
-    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\n"
-                               "Retry-After: 1\r\nContent-Length: 0\r\n"
+    static const char rest[] = "Retry-After: 1\r\nContent-Length: 0\r\n"
                                "Connection: close\r\n\r\n";
-    char nowhere[4096];
+    char nowhere[4096], text[256];
+    const int size = snprintf(
+        text, sizeof(text), "HTTP/1.1 %s\r\n%s",
+        is_limited ? "429 Too Many Requests" : "503 Service Unavailable", rest);
 
     http->all.stats.accepted++;
-    http->all.stats.refused++;
+    http->all.stats.refused += !is_limited;
+    http->all.stats.limited += is_limited;
     if (http->all.tls == NULL) {
-        (void)send(fd, text, sizeof(text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)send(fd, text, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
         (void)recv(fd, nowhere, sizeof(nowhere), MSG_DONTWAIT);
     }
     (void)close(fd);
@@ -60,23 +64,25 @@ static void http_refuse(struct uva__http *http, int fd)
 static void http_take(struct uva__http *http, int fd, bool is_spare)
 {
     const int64_t normal = http->all.stats.connections - (http->spare != NULL);
+    int code;
 
     is_spare = is_spare || normal >= http->all.limits->connections;
     if (is_spare && http->spare != NULL &&
         !uva__connection_yield(http->spare)) {
-        http_refuse(http, fd);
+        http_refuse(http, fd, false);
         return;
     }
     http->all.stats.connections++;
-    if (uva__connection_accept(&http->all, http->listener.loop, fd, is_spare) ==
-        0) {
+    code =
+        uva__connection_accept(&http->all, http->listener.loop, fd, is_spare);
+    if (code == 0) {
         http->all.stats.accepted++;
         if (is_spare && http->all.first != NULL && http->all.first->is_spare)
             http->spare = http->all.first;
         return;
     }
     http->all.stats.connections--;
-    http_refuse(http, fd);
+    http_refuse(http, fd, code == EDQUOT);
 }
 
 /* Accepts one connection by the descriptor in reserve, or by the descriptor of
@@ -225,6 +231,9 @@ int uva__http_open(struct uva__http *http, uv_loop_t *loop,
     http->all.on_closed = http_on_closed;
     http->all.on_freed = http_on_freed;
     http->all.limits = limits;
+    http->all.clients.most[UVA__CLIENTS_CONNECTION] =
+        limits->client_connections;
+    http->all.clients.most[UVA__CLIENTS_QUERY] = limits->client_queries;
     http->all.tls = tls;
     http->fd = fd;
     http->reserve = -1;

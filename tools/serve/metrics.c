@@ -130,6 +130,11 @@ static void add_http(struct text *text, const struct uva__connection_stats *s)
                                 "Connections that were closed, as their "
                                 "clients were too slow."},
                s->timed_out);
+    add_number(text,
+               &(struct metric){"uvarrow_http_limited_total",
+                                "Connections and queries that were refused, as "
+                                "their client had as many as one may."},
+               s->limited);
     add_number(
         text,
         &(struct metric){"uvarrow_http_requests_total", "Whole requests."},

@@ -29,6 +29,7 @@ static const char *const NAMES[UVA__FIELDS] = {
     [UVA__FIELD_EXPECT] = "expect",
     [UVA__FIELD_SEC_FETCH_SITE] = "sec-fetch-site",
     [UVA__FIELD_SEC_FETCH_MODE] = "sec-fetch-mode",
+    [UVA__FIELD_X_FORWARDED_FOR] = "x-forwarded-for",
 };
 
 /* Refuses the request. Only the first refusal counts. Returns -1. */
@@ -91,8 +92,15 @@ static enum uva__field field_find(const char *name)
     return (enum uva__field)field;
 }
 
+/* Whether several lines of a field are one list. */
+static bool field_is_list(enum uva__field field)
+{
+    return field == UVA__FIELD_ACCEPT || field == UVA__FIELD_ACCEPT_ENCODING ||
+           field == UVA__FIELD_X_FORWARDED_FOR;
+}
+
 /* A second line of a used field could be read by a proxy as the one that
- * counts; only the two of Accept are lists. */
+ * counts. */
 static int field_begin(struct uva__request *request)
 {
     const enum uva__field field = field_find(uva__bytes_text(&request->name));
@@ -104,7 +112,7 @@ static int field_begin(struct uva__request *request)
         request->seen |= 1u << field;
         return 0;
     }
-    if (field == UVA__FIELD_ACCEPT || field == UVA__FIELD_ACCEPT_ENCODING)
+    if (field_is_list(field))
         return keep(request, &request->fields[field], ",", 1);
     return refuse(request, 400, "a header is there twice");
 }

@@ -43,6 +43,7 @@ enum uva__field {
     UVA__FIELD_EXPECT,
     UVA__FIELD_SEC_FETCH_SITE,
     UVA__FIELD_SEC_FETCH_MODE,
+    UVA__FIELD_X_FORWARDED_FOR,
     UVA__FIELDS /* number of them */
 };
 

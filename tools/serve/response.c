@@ -29,6 +29,7 @@ static const char *reason(int status)
         {415, "Unsupported Media Type"},
         {417, "Expectation Failed"},
         {421, "Misdirected Request"},
+        {429, "Too Many Requests"},
         {431, "Request Header Fields Too Large"},
         {500, "Internal Server Error"},
         {501, "Not Implemented"},

@@ -292,6 +292,7 @@ static int serve_listen(struct serve *s)
     const struct uva__http_handler handler = uva__site_handler(&s->site);
 
     s->site.access = s->settings.access; /* which stays the owner */
+    s->site.http.all.proxies = s->settings.proxies;
     s->site.answers.pool = s->rights.pool = s->pool;
     s->site.reading_pool = s->reading_pool;
     s->site.answers.rights = &s->rights;

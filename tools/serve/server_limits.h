@@ -14,12 +14,14 @@
  * ones, or a socket. */
 #define UVA__LIMITS_QUERY 8
 
-/* All are positive, but for one. */
+/* 0 is a value of three alone: any number, or as many as another. */
 struct uva__limits {
-    int64_t head_bytes;   /* of request line and headers, and of all trailers */
-    int64_t url_bytes;    /* of the target of a request */
-    int64_t body_bytes;   /* of a request */
-    int64_t connections;  /* open at one time */
+    int64_t head_bytes;  /* of request line and headers, and of all trailers */
+    int64_t url_bytes;   /* of the target of a request */
+    int64_t body_bytes;  /* of a request */
+    int64_t connections; /* open at one time */
+    int64_t client_connections; /* of one client; 0: any number */
+    int64_t client_queries;     /* the same, waiting ones included */
     int64_t head_ms;      /* from the first byte of a request to its last header
                            */
     int64_t body_ms;      /* from there to the end of the body */

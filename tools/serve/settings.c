@@ -40,6 +40,8 @@ static const char HELP[] =
     "                             once for each\n"
     "  --allow-origin ORIGIN      a site with pages that may ask, or null:\n"
     "                             pages of files; once for each\n"
+    "  --trusted-proxy NETWORK    proxies whose X-Forwarded-For states the\n"
+    "                             client: 10.0.0.0/8; once for each\n"
     "  --tls-cert FILE            certificates, PEM: HTTPS\n"
     "  --tls-key FILE             and their key\n"
     "  --log FILE                 appends the access log to it, instead of\n"
@@ -66,7 +68,7 @@ void uva__settings_help(void)
     for (i = 0; (limit = uva__limits_at(i)) != NULL; i++) {
         (void)snprintf(text, sizeof(text), "%s %" PRId64, limit->option,
                        limit->normal);
-        (void)printf("  %-26s %s\n", text, limit->meaning);
+        (void)printf("  %-27s %s\n", text, limit->meaning);
     }
     (void)fputs(HELP_END, stdout);
 }
@@ -107,6 +109,23 @@ static int origin_add(struct uva__settings *settings, const char *value,
                              "or null for pages of files",
                              value);
     access->n_origins++;
+    return 0;
+}
+
+static int proxy_add(struct uva__settings *settings, const char *value,
+                     struct uva_error *error)
+{
+    struct uva__proxies *proxies = &settings->proxies;
+
+    if (proxies->count == UVA__PROXIES_MOST)
+        return uva_error_set(error, EINVAL, "more than %d --trusted-proxy",
+                             UVA__PROXIES_MOST);
+    if (!uva__network_parse(value, &proxies->networks[proxies->count]))
+        return uva_error_set(error, EINVAL,
+                             "'%s' is no address and no network, such as "
+                             "10.0.0.0/8 or fd00::/8",
+                             value);
+    proxies->count++;
     return 0;
 }
 
@@ -201,6 +220,7 @@ static const struct option OPTIONS[] = {
     {"--token-file", token_file_set},
     {"--host", host_add},
     {"--allow-origin", origin_add},
+    {"--trusted-proxy", proxy_add},
     {"--tls-cert", certificate_set},
     {"--tls-key", key_set},
     {"--log", log_set},

@@ -8,6 +8,7 @@
 
 #include "access.h"
 #include "database.h"
+#include "proxies.h"
 #include "server_limits.h"
 
 /* Its content. Texts are borrowed from it. */
@@ -15,6 +16,7 @@ struct uva__settings {
     struct uva__limits limits;       /* with defaults */
     struct uva__database database;   /* owns */
     struct uva__access access;       /* owns: names and sites */
+    struct uva__proxies proxies;     /* that are trusted */
     const char *listen;              /* ADDRESS:PORT */
     struct sockaddr_storage address; /* its meaning */
     const char *token_file;          /* or NULL */

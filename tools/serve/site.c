@@ -52,6 +52,25 @@ static void call_refuse_spare(const struct call *call)
                          NULL);
 }
 
+/* Counts a query for its client. Returns whether it may be; otherwise it is
+ * refused. */
+static bool call_counts(const struct call *call)
+{
+    const int code = uva__connection_count(call->connection);
+
+    if (code == 0)
+        return true;
+    call->site->http.all.stats.limited += code == EDQUOT;
+    uva__connection_fail(
+        call->connection, code == EDQUOT ? 429 : 503, call->origin,
+        "Retry-After: 1\r\n",
+        code == EDQUOT ? "this client has as many queries as one may; see "
+                         "--max-client-queries"
+                       : "out of memory",
+        NULL);
+    return false;
+}
+
 /* Whether the URL has no parameters but the given ones (may be NULL). An
  * unknown name may be misspelt. */
 static bool call_knows(const struct call *call, const char *const names[4])
@@ -548,6 +567,8 @@ static void route_take(const struct route *route, const struct call *call)
         return;
     else if (call->connection->is_spare && route->asks)
         call_refuse_spare(call);
+    else if (route->asks && !call_counts(call))
+        return;
     else if (call->request->phase == UVA__REQUEST_COMPLETE)
         route->answer(call);
 }

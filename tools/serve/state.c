@@ -48,7 +48,7 @@ static json_t *query_json(const struct uva__answer *answer, bool is_whole)
     if (!is_whole || json == NULL)
         return json;
     more =
-        json_pack("{s:s, s:s, s:o}", "client", answer->connection->peer,
+        json_pack("{s:s, s:s, s:o}", "client", answer->connection->client_name,
                   "format", uva__format_name(answer->format), "sql",
                   *answer->sql != '\0' ? text_json(answer->sql) : json_null());
     if (json_object_update(json, more) != 0) {
@@ -108,16 +108,16 @@ json_t *uva__state_json(const struct uva__site *site)
 
     uva_runtime_get_stats(site->runtime, &runtime);
     return json_pack(
-        "{s:{s:I,s:I,s:I,s:I,s:I,s:I}, "
+        "{s:{s:I,s:I,s:I,s:I,s:I,s:I,s:I}, "
         "s:{s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:o}, s:o, "
         "s:{s:I,s:I,s:I,s:I,s:I}}",
         "http", "connections", (json_int_t)http->connections, "accepted",
         (json_int_t)http->accepted, "refused", (json_int_t)http->refused,
         "requests", (json_int_t)http->requests, "malformed",
         (json_int_t)http->malformed, "timed_out", (json_int_t)http->timed_out,
-        "queries", "complete", (json_int_t)answers->complete, "failed",
-        (json_int_t)answers->failed, "timed_out",
-        (json_int_t)answers->timed_out, "cancelled",
+        "limited", (json_int_t)http->limited, "queries", "complete",
+        (json_int_t)answers->complete, "failed", (json_int_t)answers->failed,
+        "timed_out", (json_int_t)answers->timed_out, "cancelled",
         (json_int_t)answers->cancelled, "refused", (json_int_t)answers->refused,
         "ended", (json_int_t)answers->ended, "running",
         queries_json(answers, false), "cut", cuts_json(answers), "database",
