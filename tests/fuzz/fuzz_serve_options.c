@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines of `uvarrow serve` of any words. Accepted options keep the
- * promises of settings.h and access.h; refused ones have a code and a text; and
+/* Command lines of `uvarrow serve` of any words, and files of options of any
+ * lines. Accepted options keep the promises of settings.h and access.h, and are
+ * the same when they are read again; refused ones have a code and a text; and
  * all memory comes back.
  *
  * Input: words. Most of them begin with the name of an option. No word has a
- * slash, so that only files of the current folder are read. */
+ * slash, so that only files of the current folder are read. If the input ends
+ * with an odd byte, the words are lines of a file, too. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fuzz/fuzz_input.h"
 #include "settings.h"
@@ -14,12 +19,13 @@
 enum { WORDS = 60, MOST = 24 };
 
 static const char *const starts[] = {
-    "",          "-",           "--",       "-h",
-    "--help",    "a.db",        "--driver", "--entrypoint",
-    "--option",  "--listen",    "--host",   "--allow-origin",
-    "--quiet",   "--writable",  "--log",    "--connection-option",
-    "--tls-key", "--tls-cert",  "--host",   "--token-file",
-    "--listen",  "--max-head=", "--limit",  "--option"};
+    "",          "-",           "--",           "-h",
+    "--help",    "a.db",        "--driver",     "--entrypoint",
+    "--option",  "--listen",    "--host",       "--allow-origin",
+    "--quiet",   "--writable",  "--log",        "--connection-option",
+    "--tls-key", "--tls-cert",  "--host",       "--token-file",
+    "--listen",  "--max-head=", "--limit",      "--option",
+    "--config",  "--database",  "--trust-user", "--trusted-proxy"};
 static const char *const values[] = {"127.0.0.1:0",
                                      "[::1]:80",
                                      "0.0.0.0:65535",
@@ -41,7 +47,11 @@ static const char *const values[] = {"127.0.0.1:0",
                                      "1e3",
                                      "http:a",
                                      "null",
-                                     "*"};
+                                     "*",
+                                     "10.0.0.0|8",
+                                     "fd00::|8",
+                                     "true",
+                                     "false"};
 
 enum {
     STARTS = sizeof(starts) / sizeof(*starts),
@@ -61,6 +71,8 @@ static size_t value_read(struct fuzz_input *in, char *to)
         const char *value = values[kind / 2 % VALUES];
 
         memcpy(to, value, strlen(value));
+        if (strchr(value, '|') != NULL)
+            to[strcspn(value, "|")] = '/';
         return strlen(value);
     }
     if (kind % 4 == 1) {
@@ -120,6 +132,10 @@ static void check_accepted(const struct uva__settings *settings)
 
     FUZZ_RULE(access->n_hosts <= UVA__ACCESS_MOST);
     FUZZ_RULE(access->n_origins <= UVA__ACCESS_MOST);
+    FUZZ_RULE(settings->proxies.count <= UVA__PROXIES_MOST);
+    for (size_t i = 0; i < settings->proxies.count; i++)
+        FUZZ_RULE(settings->proxies.networks[i].bits >= 0 &&
+                  settings->proxies.networks[i].bits <= 128);
     for (size_t i = 0; i < access->n_hosts; i++)
         FUZZ_RULE(access->hosts[i][0] != '\0');
     for (size_t i = 0; i < access->n_origins; i++)
@@ -135,24 +151,57 @@ static void check_accepted(const struct uva__settings *settings)
               settings->address.ss_family == AF_INET6);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Reads the words, and again. */
+static void words_read(char **words)
 {
     static struct uva__settings settings;
-    struct fuzz_input in = {data, size};
     struct uva_error error = {0};
-    char *words[WORDS + 1];
-    int count = 0, code;
+    char changed[1024];
+    const int code = uva__settings_init(&settings, words, &error);
 
-    while (in.size > 0 && count < WORDS)
-        words[count++] = word_read(&in);
-    words[count] = NULL;
-    code = uva__settings_init(&settings, words, &error);
     fuzz_trace("settings", error.message, code);
     FUZZ_RULE(code == error.code);
     FUZZ_RULE((code == 0) == (error.message[0] == '\0'));
     if (code == 0)
         check_accepted(&settings);
+    if (code == 0 && !settings.help) {
+        FUZZ_RULE(uva__settings_compare(&settings, words, changed,
+                                        sizeof(changed), &error) == 0);
+        FUZZ_RULE(changed[0] == '\0');
+    }
     uva__settings_fini(&settings);
+}
+
+/* Writes the words as lines of a file in memory, without their "--". */
+static void lines_read(char **words)
+{
+    const int fd = memfd_create("options", 0);
+    char path[64], *args[] = {"--config", path, NULL};
+    FILE *file = fdopen(fd, "w");
+
+    FUZZ_RULE(file != NULL);
+    for (; *words != NULL; words++)
+        (void)fprintf(file, "%s\n",
+                      strncmp(*words, "--", 2) == 0 ? *words + 2 : *words);
+    FUZZ_RULE(fflush(file) == 0);
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    words_read(args);
+    (void)fclose(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input in = {data, size};
+    const bool has_file = size > 0 && data[size - 1] % 2 == 1;
+    char *words[WORDS + 1];
+    int count = 0;
+
+    while (in.size > 0 && count < WORDS)
+        words[count++] = word_read(&in);
+    words[count] = NULL;
+    words_read(words);
+    if (has_file)
+        lines_read(words);
     while (count > 0)
         free(words[--count]);
     return 0;

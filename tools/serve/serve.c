@@ -252,17 +252,23 @@ static void serve_on_hangup(uv_signal_t *handle, int number)
 static int serve_check_log(struct serve *s)
 {
     const struct uva__settings *set = &s->settings;
+    const char *const secrets[] = {set->certificate, set->key};
     struct uva__options files = {.output = set->log,
                                  .driver = set->database.driver,
                                  .uri = set->database.name,
                                  .token_file = set->token_file,
-                                 .tls_ca = set->certificate};
-    int code = uva__target_check(&files, &s->error);
+                                 .froms = {set->config},
+                                 .n_froms = set->config != NULL};
+    int code = 0;
+    size_t i;
 
     if (files.uri == NULL)
         files.uri = set->database.own_name;
-    files.tls_ca = set->key;
-    return code == 0 ? uva__target_check(&files, &s->error) : code;
+    for (i = 0; i < sizeof(secrets) / sizeof(*secrets) && code == 0; i++) {
+        files.tls_ca = secrets[i];
+        code = uva__target_check(&files, &s->error);
+    }
+    return code;
 }
 
 static int serve_open_log(struct serve *s)
@@ -292,6 +298,7 @@ static int serve_listen(struct serve *s)
     const struct uva__http_handler handler = uva__site_handler(&s->site);
 
     s->site.access = s->settings.access; /* which stays the owner */
+    s->site.http.all.proxies = s->settings.proxies;
     s->site.http.all.proxies = s->settings.proxies;
     s->site.answers.pool = s->rights.pool = s->pool;
     s->site.reading_pool = s->reading_pool;
