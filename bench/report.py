@@ -469,6 +469,9 @@ def reached_opening():
                   lambda get, count: get("open/64/uvarrow"), 5000, " ns")
     yield Reached("... instructions", "one",
                   lambda get, count: count("open/64/uvarrow"), 5000, "")
+    yield Reached("... against `uv_queue_work`", "one",
+                  lambda get, count: get("open/64/uvarrow")
+                  / get("open/64/queue_work"), 2, " x")
     yield Reached("... one outstanding: against `uv_queue_work`", "one",
                   lambda get, count: get("open/1/uvarrow")
                   / get("open/1/queue_work"), 0.55, " x")
