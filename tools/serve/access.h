@@ -27,7 +27,7 @@ struct uva__access {
 };
 
 /* Reads the token: the first line of a file, at least 16 printable bytes.
- * Returns 0; an errno with an error. Thread: loop, as all here. */
+ * Returns 0; an errno with an error. Thread: any; the others loop. */
 UVA_MUST_CHECK int uva__access_load(struct uva__access *access,
                                     const char *path, struct uva_error *error);
 

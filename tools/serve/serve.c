@@ -6,6 +6,7 @@
  *              -> the driver is the expected one, and the rights of the
  *              database's user are few -> announced. Fewer connections and
  *              queries than wanted where descriptors are few.
+ * SIGHUP:      the log is opened again at once, other files by reload.h.
  * End:         a signal -> no new connection, running answers go on, unless
  *              their clients stand still -> all connections closed, at the
  *              latest after drain_ms or a second signal -> log written, unless
@@ -26,6 +27,8 @@
 #include "guard.h"
 #include "json_memory.h"
 #include "loop.h"
+#include "notify.h"
+#include "reload.h"
 #include "replaced.h"
 #include "report.h"
 #include "settings.h"
@@ -54,22 +57,25 @@ struct serve {
     struct uva__site site;                /* the server */
     struct uva__rest rest;                /* while no query runs */
     struct uva__replaced replaced;        /* the file of the database */
+    struct uva__reload reload;            /* of other files, at SIGHUP */
     struct uva__rights rights;            /* of the database's user */
     struct uva__rights_question question; /* at the start */
     uv_signal_t interrupt;                /* Ctrl-C */
     uv_signal_t terminate;                /* SIGTERM */
     uv_signal_t quit;                     /* SIGQUIT, as that */
-    uv_signal_t hangup;                   /* SIGHUP, of a log in a file */
+    uv_signal_t hangup;                   /* SIGHUP, if a file is used */
     uv_timer_t deadline;                  /* of running answers, at the end */
     struct uva__guard guard;              /* ends it if all else fails */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
     struct uva_error error;         /* code 0: no error */
     int64_t descriptors;            /* that may be open */
+    char where[128];                /* "listening at http://..." */
     bool is_lowered;                /* limits are, as these are few */
     bool has_log;                   /* it is open */
     bool log_has_failed;            /* which was reported */
     bool listens;                   /* so does the site */
     bool is_ending;                 /* a signal has come */
+    bool has_terminal;              /* it is standard error */
 };
 
 static void serve_on_starved(void *ctx, int code)
@@ -170,6 +176,8 @@ static void serve_on_signal(uv_signal_t *handle, int number)
         return;
     }
     s->is_ending = true;
+    uva__reload_end(&s->reload);
+    uva__notify_send(UVA__NOTIFY_STOPPING, "ends after the running answers");
     if (!s->listens) {
         serve_release(s);
         return;
@@ -177,6 +185,113 @@ static void serve_on_signal(uv_signal_t *handle, int number)
     (void)uv_timer_start(&s->deadline, serve_on_deadline,
                          (uint64_t)s->settings.limits.drain_ms, 0);
     uva__http_drain(&s->site.http);
+}
+
+/* ---- SIGHUP -------------------------------------------------------------- */
+
+/* The default of the signal is the end, which is right for a server without
+ * such files. */
+static bool serve_takes_hangup(const struct uva__settings *settings)
+{
+    return settings->log != NULL || settings->token_file != NULL ||
+           settings->certificate != NULL || settings->config != NULL ||
+           uva__notify_is_wanted();
+}
+
+/* A signal may come as soon as files are read: it waits until it is taken. */
+static void hold_hangup(bool holds)
+{
+    sigset_t signals;
+
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGHUP);
+    (void)pthread_sigmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
+}
+
+/* A terminal that was closed has sent it, too. */
+static void serve_on_hangup(uv_signal_t *handle, int number)
+{
+    struct serve *s = handle->data;
+    int code = 0;
+
+    (void)number;
+    if (s->has_terminal && !isatty(STDERR_FILENO)) {
+        if (!s->is_ending)
+            (void)kill(getpid(), SIGTERM);
+        return;
+    }
+    if (s->has_log && s->settings.log != NULL)
+        code = uva__access_log_reopen(&s->log, s->settings.log);
+    if (code != 0)
+        (void)fprintf(stderr, "uvarrow: cannot reopen %s, and go on: %s\n",
+                      s->settings.log, strerror(code));
+    uva__reload_want(&s->reload);
+}
+
+static void serve_on_reload(void *ctx)
+{
+    (void)ctx;
+    uva__notify_send(UVA__NOTIFY_RELOADING, "loads its files again");
+}
+
+static void serve_take_token(struct serve *s, struct uva__loaded *loaded)
+{
+    struct uva__access *access = &s->settings.access;
+
+    uva__access_fini(access);
+    access->token = s->site.access.token = loaded->access.token;
+    access->is_exposed = loaded->access.is_exposed;
+    loaded->access.token = NULL;
+}
+
+/* Sessions keep the certificate that they have begun with. */
+static void serve_take_tls(struct serve *s, struct uva__loaded *loaded)
+{
+    uva__tls_free(s->tls);
+    s->tls = s->site.http.all.tls = loaded->tls;
+    loaded->tls = NULL;
+}
+
+static void report_kept(const char *what, const struct uva_error *error)
+{
+    if (error->code != 0)
+        (void)fprintf(stderr, "uvarrow: SIGHUP: %s as before: %s\n", what,
+                      error->message);
+}
+
+static void report_loaded(const struct uva__loaded *loaded)
+{
+    const bool has_token = loaded->access.token != NULL,
+               has_tls = loaded->tls != NULL;
+
+    report_kept("the token is", &loaded->of_token);
+    report_kept("the certificate is", &loaded->of_tls);
+    report_kept("options are", &loaded->of_options);
+    if (loaded->changed[0] != '\0')
+        (void)fprintf(stderr,
+                      "uvarrow: SIGHUP: these options have changed, and need a "
+                      "restart: %s\n",
+                      loaded->changed);
+    (void)fprintf(stderr, "uvarrow: SIGHUP: loaded %s%s%s\n",
+                  has_token ? "the token" : "",
+                  has_token && has_tls ? " and " : "",
+                  has_tls     ? "the certificate"
+                  : has_token ? ""
+                              : "no file");
+}
+
+static void serve_on_loaded(void *ctx, struct uva__loaded *loaded, bool is_last)
+{
+    struct serve *s = ctx;
+
+    report_loaded(loaded);
+    if (loaded->access.token != NULL)
+        serve_take_token(s, loaded);
+    if (loaded->tls != NULL)
+        serve_take_tls(s, loaded);
+    uva__settings_warn(&s->settings);
+    if (is_last)
+        uva__notify_send(UVA__NOTIFY_READY, s->where);
 }
 
 /* ---- the start ----------------------------------------------------------- */
@@ -235,17 +350,10 @@ static void serve_watch(struct serve *s)
     (void)uv_signal_start(&s->terminate, serve_on_signal, SIGTERM);
     (void)uv_signal_start(&s->quit, serve_on_signal, SIGQUIT);
     (void)signal(SIGUSR1, SIG_IGN);
-}
-
-static void serve_on_hangup(uv_signal_t *handle, int number)
-{
-    struct serve *s = handle->data;
-    const int code = uva__access_log_reopen(&s->log, s->settings.log);
-
-    (void)number;
-    if (code != 0)
-        (void)fprintf(stderr, "uvarrow: cannot reopen %s, and go on: %s\n",
-                      s->settings.log, strerror(code));
+    s->has_terminal = isatty(STDERR_FILENO) == 1;
+    if (serve_takes_hangup(&s->settings))
+        (void)uv_signal_start(&s->hangup, serve_on_hangup, SIGHUP);
+    hold_hangup(false);
 }
 
 /* The log must not be an input file. */
@@ -287,8 +395,6 @@ static int serve_open_log(struct serve *s)
         code = uva__access_log_open(&s->log, &s->loop, s->settings.log, &events,
                                     &s->error);
     s->has_log = code == 0;
-    if (code == 0 && s->settings.log != NULL)
-        (void)uv_signal_start(&s->hangup, serve_on_hangup, SIGHUP);
     return code;
 }
 
@@ -298,7 +404,6 @@ static int serve_listen(struct serve *s)
     const struct uva__http_handler handler = uva__site_handler(&s->site);
 
     s->site.access = s->settings.access; /* which stays the owner */
-    s->site.http.all.proxies = s->settings.proxies;
     s->site.http.all.proxies = s->settings.proxies;
     s->site.answers.pool = s->rights.pool = s->pool;
     s->site.reading_pool = s->reading_pool;
@@ -327,19 +432,22 @@ static int serve_listen(struct serve *s)
 static void serve_give_up(struct serve *s)
 {
     s->is_ending = true;
+    uva__reload_end(&s->reload);
+    uva__notify_send(UVA__NOTIFY_STOPPING, s->error.message);
     uva__http_drain(&s->site.http);
     serve_hurry(s);
 }
 
-static void serve_announce(const struct serve *s)
+static void serve_announce(struct serve *s)
 {
     const struct uva__limits *limits = &s->settings.limits;
     const char *listen = s->settings.listen;
 
-    (void)fprintf(stderr, "uvarrow: listening at %s://%.*s:%d\n",
-                  s->tls != NULL ? "https" : "http",
-                  (int)(strrchr(listen, ':') - listen), listen,
-                  uva__http_port(&s->site.http));
+    (void)snprintf(s->where, sizeof(s->where), "listening at %s://%.*s:%d",
+                   s->tls != NULL ? "https" : "http",
+                   (int)(strrchr(listen, ':') - listen), listen,
+                   uva__http_port(&s->site.http));
+    (void)fprintf(stderr, "uvarrow: %s\n", s->where);
     if (s->is_lowered)
         (void)fprintf(stderr,
                       "uvarrow: %" PRId64 " connections and %" PRId64
@@ -370,6 +478,8 @@ static void serve_on_rights(void *ctx, const struct uva_outcome *outcome)
         (void)fprintf(stderr,
                       "uvarrow: the database cannot be asked so far: %s\n",
                       outcome->error.message);
+    uva__notify_send(UVA__NOTIFY_READY, s->where);
+    uva__reload_ready(&s->reload);
 }
 
 /* Requests are answered meanwhile: the answer of a database may take long. */
@@ -528,9 +638,13 @@ static int serve_run(struct serve *s)
 
 int uva__serve_main(char **args)
 {
-    struct serve s = {0};
+    struct serve s = {
+        .reload = {.on_begin = serve_on_reload, .on_loaded = serve_on_loaded}};
     int code = UVA__EXIT_OK;
 
+    hold_hangup(true);
+    s.reload.ctx = &s;
+    uva__reload_init(&s.reload, &s.loop, &s.settings, args);
     if (uva__settings_init(&s.settings, args, &s.error) != 0)
         code = uva__report_error(&s.error, UVA__EXIT_USAGE);
     else if (s.settings.help)

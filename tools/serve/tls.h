@@ -14,8 +14,8 @@ struct uva__tls;         /* a certificate and its key, or those trusted */
 struct uva__tls_session; /* of one connection */
 
 /* Loads a chain of certificates and a key, both PEM. TLS 1.2 and later.
- * Returns 0 and gives `out`, freed by uva__tls_free(); EINVAL with a text.
- * Thread: loop, as all here. */
+ * Returns 0 and gives `out`, freed by uva__tls_free(), whose sessions stay;
+ * EINVAL with a text. Thread: any; the others loop. */
 UVA_MUST_CHECK int uva__tls_new(const char *certificate, const char *key,
                                 struct uva__tls **out, struct uva_error *error);
 
