@@ -3,13 +3,15 @@
 #include "guess.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
 #include "adbc/uri.h"
+#include "database_file.h"
 
 /* The files that are known, by their first bytes. */
 static const struct {
@@ -92,39 +94,55 @@ static int guess_file(const char *path, const char **driver,
     return guess_bytes(path, bytes, size, driver, error);
 }
 
-/* Gives the path of "file:PATH?mode=ro". */
-static const char *path_of(const char *database, char *path, size_t size)
+/* Guesses it of a file, or of one that is to be. */
+static int guess_path(const char *path, const char **driver,
+                      struct uva_error *error)
 {
-    if (strncasecmp(database, "file:", 5) != 0)
-        return database;
-    database += strncmp(database + 5, "//", 2) == 0 ? 7 : 5;
-    (void)snprintf(path, size, "%.*s", (int)strcspn(database, "?#"), database);
-    return path;
+    struct stat about;
+
+    if (stat(path, &about) != 0) {
+        *driver = guess_ending(path);
+        if (*driver != NULL)
+            return 0;
+        return uva_error_set(error, ENOENT,
+                             "there is no file %s to tell its driver from; "
+                             "name one with --driver, or by the scheme of a "
+                             "URI",
+                             path);
+    }
+    if (S_ISREG(about.st_mode))
+        return guess_file(path, driver, error);
+    return uva_error_set(error, S_ISDIR(about.st_mode) ? EISDIR : EINVAL,
+                         "the database %s is no file; name its driver with "
+                         "--driver",
+                         path);
+}
+
+/* A file may have a colon in its name. */
+static bool is_other_uri(const char *database)
+{
+    struct stat about;
+
+    return strncmp(database, "file:", 5) != 0 &&
+           uva__adbc_uri_scheme(database) > 0 && stat(database, &about) != 0;
 }
 
 int uva__guess_driver(const char *database, const char **driver,
                       struct uva_error *error)
 {
-    char text[PATH_MAX];
-    const char *path = path_of(database, text, sizeof(text));
-    struct stat about;
+    char *path;
+    int code;
 
     *driver = NULL;
-    if (stat(path, &about) == 0) {
-        if (S_ISREG(about.st_mode))
-            return guess_file(path, driver, error);
-        return uva_error_set(error, S_ISDIR(about.st_mode) ? EISDIR : EINVAL,
-                             "the database %s is no file; name its driver with "
-                             "--driver",
-                             path);
+    if (is_other_uri(database))
+        return 0;
+    if (uva__database_file(database, &path) != 0)
+        return uva_error_set(error, ENOMEM, "out of memory");
+    if (path == NULL && strstr(database, ":memory:") != NULL) {
+        *driver = "sqlite";
+        return 0;
     }
-    if (path == database && uva__adbc_uri_scheme(database) > 0)
-        return 0;
-    *driver = strcmp(path, ":memory:") == 0 ? "sqlite" : guess_ending(path);
-    if (*driver != NULL)
-        return 0;
-    return uva_error_set(error, ENOENT,
-                         "there is no file %s to tell its driver from; name "
-                         "one with --driver, or by the scheme of a URI",
-                         path);
+    code = guess_path(path != NULL ? path : database, driver, error);
+    free(path);
+    return code;
 }

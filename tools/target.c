@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "database_file.h"
+
 #define LINKS_MOST 40  /* symbolic links in a row */
 #define NAMES_MOST 100 /* names that are tried for a new file */
 
@@ -58,31 +60,6 @@ static int output_check(const struct output *output, const char *path,
                          strcmp(path, "-") == 0 ? "standard input" : path);
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Gives in `out` the path after "file:". */
-static void uri_path(const char *at, char *out, size_t room)
-{
-    size_t n = 0;
-
-    if (strncmp(at, "//", 2) == 0 && strchr(at + 2, '/') != NULL)
-        at = strchr(at + 2, '/'); /* after the host */
-    for (; *at != '\0' && *at != '?' && *at != '#' && n + 1 < room; at++) {
-        const int high = *at == '%' ? hex_value(at[1]) : -1;
-        const int low = high >= 0 ? hex_value(at[2]) : -1;
-
-        out[n++] = low >= 0 ? (char)(high * 16 + low) : *at;
-        at += low >= 0 ? 2 : 0;
-    }
-    out[n] = '\0';
-}
-
 /* Returns the text after the scheme, or NULL. */
 static const char *uri_rest(const char *uri)
 {
@@ -99,14 +76,16 @@ static int output_check_database(const struct output *output, const char *uri,
                                  struct uva_error *error)
 {
     static const char WHAT[] = "the database";
-    char path[PATH_MAX];
+    char *path;
     int code = 0;
 
     for (; uri != NULL && code == 0; uri = uri_rest(uri)) {
-        uri_path(uri, path, sizeof(path));
+        if (uva__database_uri_path(uri, &path) != 0)
+            return uva_error_set(error, ENOMEM, "out of memory");
         code = output_check(output, uri, WHAT, error);
         if (code == 0)
             code = output_check(output, path, WHAT, error);
+        free(path);
     }
     return code;
 }

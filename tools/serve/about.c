@@ -5,9 +5,12 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "database_file.h"
 #include "format.h"
+#include "json_list.h"
 #include "uvarrow/base.h"
 
 static const char *const SYSTEMS[] = {
@@ -30,25 +33,22 @@ static bool has_scheme(const char *name)
 }
 
 /* A database in memory has no file. Behind another scheme than that of files
- * may be anything, and "=" may be in front of a password. */
-static struct piece name_of_file(const char *name)
+ * may be anything, and "=" may be in front of a password. Returns the path, of
+ * which `piece` is a part, or NULL: the caller frees it. */
+static char *name_of_file(const char *name, struct piece *piece)
 {
-    struct piece piece = {name, strlen(name)};
+    char *path = NULL;
     const char *at;
 
-    if (strncmp(name, "file:", 5) == 0)
-        piece.size = strcspn(name, "?#");
-    else if (has_scheme(name))
-        return (struct piece){0};
-    for (at = name + piece.size; at > name && strchr("/:", at[-1]) == NULL;
+    if ((strncmp(name, "file:", 5) != 0 && has_scheme(name)) ||
+        uva__database_file(name, &path) != 0 || path == NULL)
+        return NULL;
+    for (at = path + strlen(path); at > path && strchr("/:", at[-1]) == NULL;
          at--)
         ;
-    piece.size -= (size_t)(at - name);
-    piece.text = at;
-    if (strstr(name, ":memory:") != NULL ||
-        memchr(piece.text, '=', piece.size) != NULL)
-        return (struct piece){0};
-    return piece;
+    if (strchr(at, '=') == NULL)
+        *piece = (struct piece){at, strlen(at)};
+    return path;
 }
 
 /* The host and the path of a URI. A password is in front of the last "@", and
@@ -79,16 +79,19 @@ void uva__about_name(const struct uva__database *database, char *out,
 {
     const enum uva__kind kind = uva__database_kind(database);
     struct piece piece = {0};
+    char *path = NULL;
 
-    if (database->name != NULL)
-        piece = kind == UVA__KIND_SQLITE || kind == UVA__KIND_DUCKDB
-                    ? name_of_file(database->name)
-                    : name_of_uri(database->name);
+    if (database->name != NULL &&
+        (kind == UVA__KIND_SQLITE || kind == UVA__KIND_DUCKDB))
+        path = name_of_file(database->name, &piece);
+    else if (database->name != NULL)
+        piece = name_of_uri(database->name);
     if (piece.size >= size)
         piece.size = size - 1;
     if (piece.size > 0)
         memcpy(out, piece.text, piece.size);
     out[piece.size] = '\0';
+    free(path);
 }
 
 static json_t *formats(void)
@@ -101,10 +104,7 @@ static json_t *formats(void)
             list,
             json_pack("{s:s, s:s}", "name", uva__format_name((enum uva__rows)i),
                       "type", uva__format_type((enum uva__rows)i)));
-    if (code == 0)
-        return list;
-    json_decref(list);
-    return NULL;
+    return uva__json_list_end(list, code);
 }
 
 json_t *uva__about_json(const struct uva__database *database)

@@ -4,8 +4,8 @@
 #include "replaced.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "database_file.h"
 #include "loop.h"
 
 enum { LOOK_MS = 1000 };
@@ -16,50 +16,6 @@ static bool is_same(const uv_stat_t *a, const uv_stat_t *b)
            a->st_birthtim.tv_sec == b->st_birthtim.tv_sec &&
            a->st_birthtim.tv_nsec == b->st_birthtim.tv_nsec;
 }
-
-/* ---- the path ------------------------------------------------------------ */
-
-static int hex_value(char c)
-{
-    const char *at = memchr("0123456789abcdef", c | 0x20, 16);
-
-    return at == NULL ? -1 : (int)(at - "0123456789abcdef");
-}
-
-/* Decodes a path in place, as SQLite does. */
-static void path_decode(char *path)
-{
-    char *out = path;
-
-    for (; *path != '\0'; path++, out++) {
-        const int high = *path == '%' ? hex_value(path[1]) : -1,
-                  low = high >= 0 ? hex_value(path[2]) : -1;
-
-        *out = low >= 0 ? (char)(high << 4 | low) : *path;
-        path += low >= 0 ? 2 : 0;
-    }
-    *out = '\0';
-}
-
-/* The file that a name of SQLite means: of a URI, the part between the
- * authority and the parameters. NULL for no file. */
-static char *path_of(const char *name)
-{
-    const bool is_uri = strncmp(name, "file:", 5) == 0;
-    const char *begin = is_uri ? name + 5 : name;
-    char *path;
-
-    if (is_uri && strncmp(begin, "//", 2) == 0)
-        begin = begin + 2 + strcspn(begin + 2, "/");
-    if (*begin == '\0' || *begin == ':')
-        return NULL; /* :memory: */
-    path = is_uri ? strndup(begin, strcspn(begin, "?#")) : strdup(begin);
-    if (path != NULL && is_uri)
-        path_decode(path);
-    return path;
-}
-
-/* ---- looking ------------------------------------------------------------- */
 
 static void replaced_on_look(uv_fs_t *look)
 {
@@ -98,10 +54,8 @@ void uva__replaced_begin(struct uva__replaced *r,
 
     r->on_replaced = on_replaced;
     r->ctx = ctx;
-    if (database->name != NULL &&
-        (kind == UVA__KIND_SQLITE || kind == UVA__KIND_DUCKDB))
-        r->path = path_of(database->name);
-    if (r->path == NULL)
+    if ((kind != UVA__KIND_SQLITE && kind != UVA__KIND_DUCKDB) ||
+        uva__database_file(database->name, &r->path) != 0 || r->path == NULL)
         return;
     if (uv_fs_stat(r->timer.loop, &r->look, r->path, NULL) == 0) {
         r->seen = r->look.statbuf;

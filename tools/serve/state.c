@@ -4,6 +4,8 @@
 
 #include <uv.h>
 
+#include "json_list.h"
+
 /* Of both pools, where there are two. */
 static json_t *database_json(const struct uva__site *site)
 {
@@ -67,10 +69,7 @@ static json_t *queries_json(const struct uva__answers *answers, bool is_whole)
 
     for (answer = answers->first; answer != NULL; answer = answer->next)
         code |= json_array_append_new(list, query_json(answer, is_whole));
-    if (code == 0)
-        return list;
-    json_decref(list);
-    return NULL;
+    return uva__json_list_end(list, code);
 }
 
 json_t *uva__state_queries_json(const struct uva__answers *answers)
@@ -94,10 +93,7 @@ static json_t *cuts_json(const struct uva__answers *answers)
                 list, json_pack("{s:I, s:o}", "id", (json_int_t)cut->id,
                                 "error", text_json(cut->text)));
     }
-    if (code == 0)
-        return list;
-    json_decref(list);
-    return NULL;
+    return uva__json_list_end(list, code);
 }
 
 json_t *uva__state_json(const struct uva__site *site)

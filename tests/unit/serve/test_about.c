@@ -24,6 +24,9 @@ START_TEST(a_file_is_without_its_folders)
     ck_assert_str_eq(name_of("sqlite", "c?#.db"), "c?#.db");
     ck_assert_str_eq(name_of("sqlite", "file:/a/c.db?mode=ro&x=/y"), "c.db");
     ck_assert_str_eq(name_of("sqlite", "file:c.db#x"), "c.db");
+    ck_assert_str_eq(name_of("sqlite", "file:/a/c%20d%3F.db?x"), "c d?.db");
+    ck_assert_str_eq(name_of("sqlite", "file://localhost/c.db"), "c.db");
+    ck_assert_str_eq(name_of("sqlite", "file::memory:?cache=shared"), "");
     ck_assert_str_eq(name_of("duckdb", "a/c.duckdb"), "c.duckdb");
     ck_assert_str_eq(name_of("sqlite", ":memory:"), "");
     ck_assert_str_eq(name_of("duckdb", ":memory:x"), "");
@@ -40,7 +43,8 @@ START_TEST(a_secret_in_the_place_of_a_file_is_not_shown)
                                           "FILE:/x/a.db?key=secret",
                                           "s3://bucket/a.db?key=secret",
                                           "a/host=h password=secret",
-                                          "file:/x/key=secret"};
+                                          "file:/x/key=secret",
+                                          "file:/x/key%3Dsecret"};
     size_t i;
 
     for (i = 0; i < sizeof(SECRETS) / sizeof(*SECRETS); i++)

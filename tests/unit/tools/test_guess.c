@@ -41,11 +41,47 @@ START_TEST(a_folder_is_no_database)
 }
 END_TEST
 
+/* As SQLite opens it. */
+START_TEST(a_uri_is_read_as_sqlite_reads_it)
+{
+    static const char *const NAMES[] = {"file:%2Fdev/null", "file:///dev/null",
+                                        "file://localhost/dev/null?x"};
+    const char *driver = "";
+    struct uva_error error = {0};
+
+    ck_assert_int_eq(uva__guess_driver(NAMES[_i], &driver, &error), EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, " /dev/null is no file"));
+}
+END_TEST
+
+START_TEST(a_database_in_memory_is_of_sqlite)
+{
+    static const char *const NAMES[] = {":memory:", "file::memory:?cache=x"};
+    const char *driver = "";
+
+    ck_assert_int_eq(uva__guess_driver(NAMES[_i], &driver, NULL), 0);
+    ck_assert_str_eq(driver, "sqlite");
+}
+END_TEST
+
+START_TEST(no_name_is_no_database)
+{
+    const char *driver = "";
+
+    ck_assert_int_eq(uva__guess_driver(_i == 0 ? "" : "file:", &driver, NULL),
+                     ENOENT);
+    ck_assert_ptr_null(driver);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("guess");
 
     suite_add(tc, a_read_that_fails_is_no_empty_database,
               a_folder_is_no_database, NULL);
+    suite_add_loops(tc, 0, 3, a_uri_is_read_as_sqlite_reads_it, NULL);
+    suite_add_loops(tc, 0, 2, a_database_in_memory_is_of_sqlite,
+                    no_name_is_no_database, NULL);
     return suite_main("guess", NULL, NULL, tc, NULL);
 }
