@@ -917,7 +917,8 @@ class CommandLine(unittest.TestCase):
                     ("is no ADBC driver", "--driver", os.environ[
                         "UVA_TEST_LIBRARY"], some)):
                 self.refused(text, *listen, *writable, *options)
-        self.refused("names no driver", *listen, some)
+        self.refused("is no database of SQLite or DuckDB", *listen, no_database)
+        self.refused("there is no file /nowhere/x", *listen, "/nowhere/x")
         self.refused("lock_configuration", *listen, "--driver", other)
         self.refused("none of SQLite, DuckDB and PostgreSQL", *listen,
                      "--driver", os.environ["UVA_TEST_LIBRARY"], some)

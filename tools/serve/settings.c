@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "commands.h"
+#include "guess.h"
 
 static const char HELP[] =
     "Usage: uvarrow serve [--driver NAME] [OPTION]... [DATABASE]\n"
@@ -20,7 +21,7 @@ static const char HELP[] =
     "Answers HTTP requests with the rows of queries, as Arrow IPC, CSV\n"
     "or JSON lines:\n"
     "\n"
-    "    uvarrow serve --driver sqlite flights.db\n"
+    "    uvarrow serve flights.db\n"
     "    curl 'http://127.0.0.1:8080/query?format=csv&sql=SELECT+1'\n"
     "\n"
     "DATABASE is a file or a URI, and is only read unless --writable is\n"
@@ -252,8 +253,8 @@ static const struct option OPTIONS[] = {
      config_set},
     {"--database", "DATABASE", "the same as the argument", database_set},
     {"--driver", "NAME",
-     "an ADBC driver: name or shared library;\n"
-     "not needed if DATABASE is a URI",
+     "an ADBC driver: name or shared library (told\n"
+     "by the bytes of the file, the scheme of the URI)",
      driver_set},
     {"--entrypoint", "NAME", "its first function", entrypoint_set},
     {"--option", "KEY=VALUE", "sets something on the database", option_add},
@@ -486,7 +487,7 @@ static int settings_check(struct uva__settings *settings,
 {
     if (settings->database.driver == NULL && settings->database.name == NULL)
         return uva_error_set(error, EINVAL,
-                             "no database: give --driver, or a URI");
+                             "no database: give --driver, a file or a URI");
     if ((settings->certificate == NULL) != (settings->key == NULL))
         return uva_error_set(error, EINVAL,
                              "--tls-cert and --tls-key go together");
@@ -519,8 +520,11 @@ static int settings_read(struct uva__settings *settings, char **args,
 int uva__settings_init(struct uva__settings *settings, char **args,
                        struct uva_error *error)
 {
-    const int code = settings_read(settings, args, error);
+    int code = settings_read(settings, args, error);
 
+    if (code == 0 && !settings->help && settings->database.driver == NULL)
+        code = uva__guess_driver(settings->database.name,
+                                 &settings->database.driver, error);
     return code != 0 || settings->help || settings->token_file == NULL
                ? code
                : uva__access_load(&settings->access, settings->token_file,
