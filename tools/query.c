@@ -194,7 +194,7 @@ static int query_on_schema(void *ctx, const struct uva_stream_info *info)
 {
     struct query *q = ctx;
 
-    assert(!q->has_begun);
+    assert(!q->has_begun || q->statement > 0);
     query_read_affected(q, info);
     q->has_begun = true;
     return q->options.view == UVA__VIEW_TABLE
@@ -496,7 +496,9 @@ static void query_add_stages(struct query *q)
 }
 
 /* Starts the stream whose rows are written. */
-static int query_start_rows(struct query *q)
+static int query_start_rows(struct query *q,
+                            void (*on_done)(void *ctx,
+                                            const struct uva_outcome *outcome))
 {
     query_add_stages(q);
     return uva_stream_for_each(
@@ -505,7 +507,7 @@ static int query_start_rows(struct query *q)
                                .on_batch = is_encoded(&q->options)
                                                ? query_on_batch
                                                : query_on_rows,
-                               .on_done = query_on_done,
+                               .on_done = on_done,
                                .ctx = q},
         &q->error);
 }
@@ -533,12 +535,17 @@ static bool query_is_stopped(const struct query *q)
     return q->signal != 0 || q->error.code != 0 || q->reader_gone;
 }
 
-/* A statement before the last one has ended. */
+/* A statement before the last one has ended. Without rows it shows no table, as
+ * a statement that gives none has an empty one with some drivers. */
 static void query_on_statement(void *ctx, const struct uva_outcome *outcome)
 {
     struct query *q = ctx;
 
     query_end_stream(q, outcome);
+    if (q->table.rows > 0 && !q->reader_gone)
+        (void)query_write_table(q);
+    uva__table_fini(&q->table);
+    q->table = (struct uva__table){0};
     if (outcome->end == UVA_END_COMPLETE)
         q->statement++;
     if (outcome->end == UVA_END_COMPLETE && !query_is_stopped(q)) {
@@ -550,14 +557,19 @@ static void query_on_statement(void *ctx, const struct uva_outcome *outcome)
     uva__output_close(&q->output);
 }
 
+/* Tables of all results can be shown, one after the other. In a file of another
+ * format are the rows of one: that of the last statement. */
 static int query_start_statement(struct query *q)
 {
-    const bool is_last = q->statement + 1 >= q->script.count;
+    const bool is_last = q->statement + 1 >= q->script.count,
+               is_shown = is_last || q->options.view == UVA__VIEW_TABLE;
     const char *sql = q->options.sql; /* of one, its errors count its lines */
 
     if (q->script.count > 1 || (q->options.extras & UVA__EXTRA_EXPLAIN) != 0)
         sql = q->script.texts[q->statement];
-    q->stream = uva__connect_ask(q->session, &q->options, sql, !is_last);
+    q->stream = uva__connect_ask(q->session, &q->options, sql, !is_shown);
+    if (!is_last && is_shown)
+        return query_start_rows(q, query_on_statement);
     if (!is_last)
         return uva_stream_for_each(
             q->stream,
@@ -568,14 +580,14 @@ static int query_start_statement(struct query *q)
             &q->error);
     uva_adbc_pool_release(q->session); /* the stream keeps it */
     q->session = NULL;
-    return query_start_rows(q);
+    return query_start_rows(q, query_on_done);
 }
 
 static int query_start_stream(struct query *q)
 {
     if (q->options.from != NULL) {
         q->stream = uva__from_stream(q->runtime, &q->options, &q->error);
-        return query_start_rows(q);
+        return query_start_rows(q, query_on_done);
     }
     if (uva__connect_open(q->runtime, &q->options, q->script.count > 1,
                           &q->session, &q->error) != 0)
@@ -584,7 +596,7 @@ static int query_start_stream(struct query *q)
         q->stream = uva__tables_stream(q->session, q->options.sql);
         uva_adbc_pool_release(q->session); /* the stream keeps it */
         q->session = NULL;
-        return query_start_rows(q);
+        return query_start_rows(q, query_on_done);
     }
     return query_start_statement(q);
 }

@@ -40,6 +40,30 @@ class Statements(Asked):
             "-- a comment; with a semicolon\nSELECT 7 AS a; ; SELECT x FROM t;"),
             "x\n1\n2\n")
 
+    def test_a_table_shows_the_rows_of_each(self):
+        done = query(":memory:", "SELECT 7 AS n; CREATE TABLE t (x); INSERT "
+                     "INTO t VALUES (1), (2); SELECT x FROM t WHERE x > 9; "
+                     "SELECT x FROM t; SELECT 'z' AS b", "--format", "table",
+                     env=environment(LANG="C"))
+        self.assert_output(done, "     n\n int64\n-------\n     7\n"
+                           "     x\n int64\n-------\n     1\n     2\n"
+                           " b\n text\n------\n z\n")
+        self.assertIn("4 rows", done.stderr)
+
+    def test_a_terminal_shows_the_rows_of_each(self):
+        lines, _ = on_terminal(":memory:", "SELECT 1 AS one; SELECT 2 AS two",
+                               env=environment(NO_COLOR="1", LANG="C"))
+        for name in "one", "two":
+            self.assertIn(name, " ".join(lines).split())
+
+    def test_a_table_of_rows_before_a_failure_is_shown(self):
+        done = query(":memory:", "SELECT 7 AS seven; SELECT nothing; SELECT 8",
+                     "--format", "table")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("seven", done.stdout)
+        self.assertNotIn("8", done.stdout)
+        self.assertIn("statement 2 of 3", done.stderr)
+
     def test_they_share_a_connection(self):
         self.assert_output(query(
             ":memory:", "CREATE TEMP TABLE t AS SELECT ';' AS x; "
