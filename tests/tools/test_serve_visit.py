@@ -424,6 +424,41 @@ class Kept(Visit):
                                        "button').length"), 0)
 
 
+    def stored(self, text):
+        """Opens the page with such a history in the storage of the browser."""
+        self.open()
+        self.evaluate("localStorage.setItem('uvarrow-history', "
+                      f"{json.dumps(text)})")
+        self.open()
+        self.click("document.querySelector('#history-box summary')")
+        return self.evaluate("[...document.querySelectorAll('#history button')]"
+                             ".map((button) => button.textContent)")
+
+    def test_a_history_that_is_no_list_is_empty(self):
+        for text in '{"a": 1}', "7", "null", '"x"', "[", "":
+            with self.subTest(text=text):
+                self.assertEqual(self.stored(text), [])
+                self.assertIn("Queries that have run are here",
+                              self.text("#history-state"))
+                self.run_query("SELECT 1 AS one", "")
+                self.wait("#state", "Complete")
+                self.assertEqual(self.text("#history"), "SELECT 1 AS one")
+        self.evaluate("localStorage.clear()")
+
+    def test_entries_that_are_none_are_left_out(self):
+        database = os.path.basename(self.server.path)
+        own = {"sql": "SELECT 2 AS two", "parameters": "", "database": database}
+        self.assertEqual(self.stored(json.dumps(
+            [None, 7, "x", [], {}, {"database": database},
+             {**own, "sql": 7}, {**own, "parameters": None},
+             {**own, "database": "another.db"}, own])), ["SELECT 2 AS two"])
+        self.click("document.querySelector('#history button')")
+        self.click("document.getElementById('run')")
+        self.wait("#state", "Complete: 1 row.")
+        self.assertEqual(self.table()[1], ["1", "2"])
+        self.evaluate("localStorage.clear()")
+
+
 class Loaded(Visit):
     """Of the rows that were loaded."""
 

@@ -46,6 +46,9 @@ const keep = {
       this.past = JSON.parse(localStorage.getItem(PLACE));
     } catch (error) { /* no storage is allowed, or it is not ours */ }
     if (!Array.isArray(this.past)) this.past = [];
+    this.past = this.past.filter((entry) => entry !== null &&
+      ["sql", "parameters", "database"].every(
+        (name) => typeof entry[name] === "string"));
     return this.past;
   },
 
