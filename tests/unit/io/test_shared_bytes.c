@@ -3,10 +3,12 @@
  * are not kept, and the end of the store before that of its blocks. */
 #include <check.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "io/shared_bytes.h"
 #include "support/check_suite.h"
+#include "support/faulty_libc.h"
 
 enum { SIZE = 10000, LARGE = 40 << 20, MANY = 100, THREADS = 3, TURNS = 50 };
 
@@ -62,6 +64,38 @@ START_TEST(a_store_follows_the_sizes)
     uva__shared_bytes_release(small);
     ck_assert_ptr_eq(take(SIZE / 3), small);
     uva__shared_bytes_release(small);
+}
+END_TEST
+
+/* Whether a block of the first size is lent to bytes of the second. A block has
+ * an eighth more room than it was made for, and is not lent if more than a
+ * fifth of it and 4 KiB were left over. Large ones have no more room, and those
+ * of more than 31 MiB are not kept. */
+static const struct {
+    size_t first, next;
+    bool is_lent;
+} LENT[] = {
+    {1048576, 1048576, true},   {1048576, 1179648, true},
+    {1048576, 1179649, false},  {1048576, 940442, true},
+    {1048576, 940441, false},   {1000, 1125, true},
+    {1000, 1126, false},        {1000, 1, true},
+    {5000, 1224, true},         {5000, 1223, false},
+    {20 << 20, 20 << 20, true}, {20 << 20, (20 << 20) + 1, false},
+    {31 << 20, 31 << 20, true}, {(31 << 20) + 1, (31 << 20) + 1, false},
+};
+
+START_TEST(a_block_is_lent_to_bytes_that_nearly_fill_it)
+{
+    struct uva__shared_bytes *next;
+    bool is_new;
+
+    uva__shared_bytes_release(uva__kept_bytes_take(kept, LENT[_i].first));
+    faulty_libc_fail(1);
+    next = uva__kept_bytes_take(kept, LENT[_i].next);
+    is_new = faulty_libc_stop();
+    ck_assert_int_eq(is_new, !LENT[_i].is_lent);
+    ck_assert_int_eq(next == NULL, is_new);
+    uva__shared_bytes_release(next);
 }
 END_TEST
 
@@ -166,6 +200,8 @@ int main(void)
     TCase *all = suite_case(suite, "shared_bytes", set_up, tear_down);
 
     suite_add_loops(all, 0, 2, threads_put_blocks_back, NULL);
+    suite_add_loops(all, 0, sizeof(LENT) / sizeof(*LENT),
+                    a_block_is_lent_to_bytes_that_nearly_fill_it, NULL);
     suite_add(all, a_block_is_used_again, a_store_follows_the_sizes,
               a_store_keeps_a_part, blocks_outlive_their_store,
               what_cannot_be_allocated_is_not_there, NULL);
