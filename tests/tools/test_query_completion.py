@@ -4,6 +4,7 @@
 Environment variables as for test_serve_query.py.
 """
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -76,6 +77,146 @@ printf '%s\\n' "${COMPREPLY[@]}"''', "bash", "uvarrow", *words],
     def test_files_are_left_to_the_shell(self):
         self.assertEqual(self.complete("query", "--output", "x"), [])
         self.assertEqual(self.complete("query", "x"), [])
+
+
+# compadd adds the words of a completion: here it writes them to a file, too.
+ZSH = r"""
+PROMPT=
+fpath=({folder} $fpath)
+autoload -Uz compinit && compinit -u -D
+zstyle ':completion:*' completer _complete
+compadd() {{
+    if [[ ${{@[1,(i)(-|--)]}} == *-(O|A|D)\ * ]]; then
+        builtin compadd "$@"
+        return
+    fi
+    local -a offered
+    builtin compadd -A offered "$@"
+    print -rl -- $offered >>{folder}/words
+    builtin compadd "$@"
+}}
+offer() {{
+    zle list-choices
+    zle kill-whole-line
+    print -r "the ""end"
+}}
+zle -N offer
+bindkey '^T' offer
+print "the ""start"
+"""
+
+
+class Zsh:
+    """A shell, which is asked what it offers at the end of a line."""
+
+    def __init__(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.folder = self.place.name
+        self.write("_uvarrow", made("completion", "zsh").stdout)
+        self.write(".zshrc", ZSH.format(folder=self.folder))
+        self.typed = Typed("zsh", "-i", folder=self.folder)
+        self.typed.wait("the start")
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w",
+                  encoding="utf-8") as file:
+            file.write(text)
+
+    def offers(self, line):
+        self.write("words", "")
+        self.typed.type(line + "\x14")
+        self.typed.wait("the end")
+        with open(os.path.join(self.folder, "words"), encoding="utf-8") as file:
+            return set(file.read().split("\n")) - {""}
+
+    def close(self):
+        self.typed.close()
+        self.place.cleanup()
+
+
+class Fish:
+    def __init__(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.script = made("completion", "fish").stdout
+
+    def offers(self, line):
+        done = subprocess.run(
+            ["fish", "--no-config", "-c", "source -; complete -C $argv[1]",
+             line], input=self.script, text=True, capture_output=True,
+            check=True, timeout=PATIENCE, cwd=self.place.name,
+            env={**os.environ, "HOME": self.place.name})
+        if done.stderr:
+            raise AssertionError(done.stderr)
+        return {text.split("\t")[0] for text in done.stdout.splitlines()}
+
+    def close(self):
+        self.place.cleanup()
+
+
+class Typed:
+    """A program on a terminal, in a folder that is its home, too."""
+
+    def __init__(self, *words, folder):
+        self.ours, other = pty.openpty()
+        self.process = subprocess.Popen(
+            words, stdin=other, stdout=other, stderr=other, cwd=folder,
+            start_new_session=True, env={
+                **os.environ, "HOME": folder, "ZDOTDIR": folder,
+                "TERM": "xterm"})
+        os.close(other)
+        self.seen = ""
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.ours)
+
+    def type(self, text):
+        os.write(self.ours, text.encode())
+
+    def wait(self, text):
+        """Reads up to a text."""
+        while text not in self.seen:
+            self.seen += os.read(self.ours, 65536).decode("utf-8", "replace")
+        self.seen = self.seen.split(text, 1)[1]
+
+
+class Offered:
+    SHELL = None
+
+    @classmethod
+    def setUpClass(cls):
+        name = cls.SHELL.__name__.lower()
+        if shutil.which(name) is None:
+            raise unittest.SkipTest(f"there is no {name}")
+        cls.shell = cls.SHELL()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.shell.close()
+
+    def test_commands(self):
+        self.assertEqual(self.shell.offers("uvarrow "), {*COMMANDS})
+        self.assertEqual(self.shell.offers("uvarrow qu"), {"query"})
+
+    def test_options_of_each_command(self):
+        for command in COMMANDS:
+            self.assertEqual(self.shell.offers(f"uvarrow {command} --"),
+                             options(command), command)
+
+    def test_values(self):
+        self.assertEqual(self.shell.offers("uvarrow query --compression "),
+                         {"none", "lz4", "zstd"})
+        self.assertEqual(self.shell.offers("uvarrow query a.db --format j"),
+                         {"json", "json-array"})
+
+
+class OfferedByZsh(Offered, unittest.TestCase):
+    SHELL = Zsh
+
+
+class OfferedByFish(Offered, unittest.TestCase):
+    SHELL = Fish
 
 
 class OtherShells(unittest.TestCase):
