@@ -32,12 +32,17 @@ def used_by_others():
     return time.process_time() - time.thread_time()
 
 
-async def running(cursor, kind):
-    """Returns when its statement has the connection, and where the database is
-    in this process, when it computes."""
+async def begun(cursor):
+    """Returns when its statement has the connection."""
     while cursor._stream is None or \
             cursor._stream.stats()[0].waiting == "permit":
         await anyio.sleep(0)
+
+
+async def running(cursor, kind):
+    """Returns when its statement has the connection, and where the database is
+    in this process, when it computes."""
+    await begun(cursor)
     enough = used_by_others() + 0.05
     while kind in ("sqlite", "duckdb") and used_by_others() < enough:
         await anyio.sleep(0)
@@ -418,6 +423,31 @@ def test_a_cancelled_task_cancels_its_statement(run, link, how, autocommit):
                     await wait(connection, scope, group)
             assert scope.cancelled_caught
             await go_on(connect, connection, how == "execute")
+
+    run(main)
+
+
+@pytest.mark.parametrize("turns", range(0, 60, 12))
+def test_a_cancel_before_the_database_has_begun_is_not_lost(run, link, turns):
+    """A database may forget it. It is in the rollback alone, which would wait
+    for half a minute, that this is seen."""
+    kind, connect = link
+
+    async def cancel(scope, cursor):
+        await begun(cursor)
+        for _ in range(turns):
+            await anyio.sleep(0)
+        scope.cancel()
+
+    async def main():
+        async with connect() as connection:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as group:
+                    cursor = connection.cursor()
+                    group.start_soon(cancel, scope, cursor)
+                    await cursor.execute(STUCK[kind])
+            assert scope.cancelled_caught
+            await connection.rollback()
 
     run(main)
 

@@ -8,7 +8,8 @@
  * Failures:    each call of the driver: its error is kept until it was
  *              reported, with its metadata.
  *
- * On cancel:   the driver's cancel, again and again until the call returns. */
+ * On cancel:   the driver's cancel, again and again until the call returns; and
+ *              once more before the release of a result that it left. */
 #include "adbc/execution.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/sources.h"
 
-/* ---- the driver's stream, with the driver's errors ---------------------- */
+/* ---- the driver's cancel ------------------------------------------------- */
 
 /* NULL: no object of a driver was taken. */
 static struct AdbcDriver *execution_driver(const struct uva__execution *e)
@@ -27,6 +28,40 @@ static struct AdbcDriver *execution_driver(const struct uva__execution *e)
     return e->connection != NULL ? e->connection->private_driver
                                  : e->statement.private_driver;
 }
+
+/* Calls the driver's cancel, or the function that ends a call of a driver
+ * without one. */
+static void execution_cancel(struct uva__execution *e)
+{
+    struct AdbcDriver *driver = execution_driver(e);
+    struct AdbcError error = uva__adbc_error(driver);
+    AdbcStatusCode status = ADBC_STATUS_NOT_IMPLEMENTED;
+
+    if (e->statement.private_driver != NULL && driver->StatementCancel != NULL)
+        status = driver->StatementCancel(&e->statement, &error);
+    uva__adbc_error_drop(&error);
+    error = uva__adbc_error(driver);
+    if (status != ADBC_STATUS_OK && e->connection != NULL &&
+        driver->ConnectionCancel != NULL)
+        status = driver->ConnectionCancel(e->connection, &error);
+    uva__adbc_error_drop(&error);
+    if (status != ADBC_STATUS_OK && e->interrupt.call != NULL)
+        e->interrupt.call(e->interrupt.db);
+}
+
+/* Does so, if it may be called. */
+static void execution_ask(struct uva__execution *e)
+{
+    int may = UVA__MAY_CANCEL;
+
+    if (!atomic_compare_exchange_strong(&e->may_cancel, &may,
+                                        UVA__MAY_CANCEL_RUNS))
+        return;
+    execution_cancel(e);
+    atomic_store(&e->may_cancel, UVA__MAY_CANCEL);
+}
+
+/* ---- the driver's stream, with the driver's errors ---------------------- */
 
 /* A stream of ADBC 1.1 knows more of its failure than a code and a text. */
 static int result_explain(struct uva__execution *e, int code)
@@ -131,10 +166,21 @@ void uva__execution_release(struct uva__execution *e)
     e->statement = (struct AdbcStatement){0};
 }
 
+/* Whether the driver may work on for a result, whose release then waits for
+ * that work: after a cancel, which it may have forgotten because it came before
+ * the execute; and where a driver reads ahead on threads, also without one. */
+static bool execution_may_go_on(const struct uva__execution *e)
+{
+    return !e->is_complete && e->failure.error.code == 0 &&
+           (e->reads_ahead || atomic_load(&e->is_cancelled));
+}
+
 static void result_release(struct ArrowArrayStream *self)
 {
     struct uva__execution *e = self->private_data;
 
+    if (execution_may_go_on(e))
+        execution_ask(e);
     e->result.release(&e->result);
     e->result.release = NULL;
     self->release = NULL;
@@ -263,39 +309,14 @@ bool uva__execution_withdraw(struct uva__execution *e)
                                           UVA__MAY_CANCEL_NOT);
 }
 
-/* Calls the driver's cancel, or the function that ends a call of a driver
- * without one. */
-static void execution_cancel(struct uva__execution *e)
-{
-    struct AdbcDriver *driver = execution_driver(e);
-    struct AdbcError error = uva__adbc_error(driver);
-    AdbcStatusCode status = ADBC_STATUS_NOT_IMPLEMENTED;
-
-    if (e->statement.private_driver != NULL && driver->StatementCancel != NULL)
-        status = driver->StatementCancel(&e->statement, &error);
-    uva__adbc_error_drop(&error);
-    error = uva__adbc_error(driver);
-    if (status != ADBC_STATUS_OK && e->connection != NULL &&
-        driver->ConnectionCancel != NULL)
-        status = driver->ConnectionCancel(e->connection, &error);
-    uva__adbc_error_drop(&error);
-    if (status != ADBC_STATUS_OK && e->interrupt.call != NULL)
-        e->interrupt.call(e->interrupt.db);
-}
-
 static void execution_interrupt(void *ctx)
 {
     struct uva__execution *e = ctx;
-    int may = UVA__MAY_CANCEL;
 
     atomic_store(&e->is_cancelled, true); /* first: read after each step */
     if (e->ops->interrupt != NULL)
         e->ops->interrupt(e);
-    if (!atomic_compare_exchange_strong(&e->may_cancel, &may,
-                                        UVA__MAY_CANCEL_RUNS))
-        return;
-    execution_cancel(e);
-    atomic_store(&e->may_cancel, UVA__MAY_CANCEL);
+    execution_ask(e);
 }
 
 static const char *execution_metadata(void *ctx, int code)

@@ -64,10 +64,12 @@ struct uva__execution {
                                              statement cannot be; or NULL */
     struct uva__interrupt interrupt;      /* where the driver has no way to
                                              cancel */
-    int64_t busy_ms; /* that calls of the driver may take; 0: no limit */
-    int64_t rows;    /* of the result, as the driver states it; 0 or less: not
-                        known */
-    bool is_update;  /* no result is wanted, but the number of rows */
+    int64_t busy_ms;  /* that calls of the driver may take; 0: no limit */
+    int64_t rows;     /* of the result, as the driver states it; 0 or less: not
+                         known */
+    bool is_update;   /* no result is wanted, but the number of rows */
+    bool reads_ahead; /* of a result the driver may, on threads of its own, for
+                         which its release waits */
     struct ArrowArrayStream result;   /* owns */
     struct uva__adbc_failure failure; /* of the last call that failed */
     char described[64];               /* the stream's metadata ... */

@@ -25,8 +25,8 @@ static const struct uva__known table[] = {
      .read_only = postgresql_read_only,
      .batch_option = "adbc.postgresql.batch_size_hint_bytes",
      .sql = &uva__sql_any,
-     .traits =
-         UVA__KNOWN_LIBPQ | UVA__KNOWN_CONNECTS_AT_ONCE | UVA__KNOWN_ANSWERS},
+     .traits = UVA__KNOWN_LIBPQ | UVA__KNOWN_CONNECTS_AT_ONCE |
+               UVA__KNOWN_ANSWERS | UVA__KNOWN_DROPS_RESULTS},
     {.driver = "ADBC SQLite Driver",
      .file = "sqlite",
      .reset = UVA__RESET_CLOSE_IF_WRITES,
@@ -35,7 +35,7 @@ static const struct uva__known table[] = {
      .sql = &uva__sql_sqlite,
      .traits = UVA__KNOWN_REFUSES_ROLLBACK | UVA__KNOWN_LOADS_EXTENSIONS |
                UVA__KNOWN_EXECUTES_FIRST | UVA__KNOWN_SPLITS_MEMORY |
-               UVA__KNOWN_COUNTS_ROWS},
+               UVA__KNOWN_COUNTS_ROWS | UVA__KNOWN_DROPS_RESULTS},
     {.driver = "ADBC DuckDB Driver",
      .file = "duckdb",
      .reset = UVA__RESET_CLOSE,
@@ -44,7 +44,7 @@ static const struct uva__known table[] = {
     {.driver = "ADBC Flight SQL Driver - Go",
      .file = "flightsql",
      .reset = UVA__RESET_CLOSE,
-     .traits = UVA__KNOWN_CONNECTS_AT_ONCE},
+     .traits = UVA__KNOWN_CONNECTS_AT_ONCE | UVA__KNOWN_DROPS_RESULTS},
     {.reset = UVA__RESET_CLOSE},
 };
 

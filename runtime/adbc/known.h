@@ -33,8 +33,10 @@ enum {
     UVA__KNOWN_CONNECTS_AT_ONCE = 64, /* connects may run side by side, each on
                                          a separate database, as it opens only
                                          sockets */
-    UVA__KNOWN_ANSWERS = 128          /* ADBC_INFO_VENDOR_VERSION is asked of
+    UVA__KNOWN_ANSWERS = 128,         /* ADBC_INFO_VENDOR_VERSION is asked of
                                          the server */
+    UVA__KNOWN_DROPS_RESULTS = 256    /* the release of a result waits for no
+                                         rows of it that were not read */
 };
 
 struct uva__known {

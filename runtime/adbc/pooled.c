@@ -66,6 +66,8 @@ int uva__pooled_connect(struct uva__pooled *p, bool may_share)
         return code;
     p->execution.connection = &p->connection->adbc;
     p->execution.interrupt = p->connection->interrupt;
+    p->execution.reads_ahead =
+        !uva__known_has(p->connection->known, UVA__KNOWN_DROPS_RESULTS);
     connection_warn(p->connection, uva__handle(p->pool)->runtime(p->pool));
     if (uva__handle(p->pool)->is_read_only(p->pool))
         return connection_restrict(p);

@@ -20,12 +20,15 @@ struct fake_statement {
     bool has_sql, is_ingest;
     struct ArrowArrayStream bound; /* owns */
     atomic_int refs;               /* the statement's, and its result's */
-    atomic_bool cancelled, in_call;
+    atomic_int cancels;            /* since it was executed */
+    atomic_bool in_call;
 };
 
 struct fake_result {
     struct fake_statement *statement; /* counts */
     long row;
+    int cancels;            /* of the statement, before it */
+    bool is_over;           /* it was read to its end, or has failed */
     struct AdbcError error; /* owns */
     AdbcStatusCode status;
     char text[64];
@@ -102,6 +105,14 @@ static void stop(void)
     atomic_fetch_sub(&fake_driver.blocked, 1);
 }
 
+static void cancels_await(const struct fake_statement *s, int count)
+{
+    atomic_fetch_add(&fake_driver.blocked, 1);
+    while (atomic_load(&s->cancels) < count)
+        pause_a_bit();
+    atomic_fetch_sub(&fake_driver.blocked, 1);
+}
+
 /* Whether this is one of so many calls. */
 static bool is_one_of(atomic_long *count)
 {
@@ -148,10 +159,7 @@ static AdbcStatusCode happen(struct fake_statement *s, const char *what,
     if (strncmp(what, "stops", 5) == 0) {
         stop();
     } else {
-        atomic_fetch_add(&fake_driver.blocked, 1);
-        while (!atomic_load(&s->cancelled))
-            pause_a_bit();
-        atomic_fetch_sub(&fake_driver.blocked, 1);
+        cancels_await(s, strncmp(what, "ignores", 7) == 0 ? 2 : 1);
     }
     return fault(error, ADBC_STATUS_CANCELLED, "cancelled by its user");
 }
@@ -275,10 +283,8 @@ static int row_make(int64_t value, struct ArrowArray *out)
     return 0;
 }
 
-static int result_get_next(struct ArrowArrayStream *self,
-                           struct ArrowArray *out)
+static int row_get(struct fake_result *r, struct ArrowArray *out)
 {
-    struct fake_result *r = self->private_data;
     const char *sql = r->statement->sql;
     const char *what = strrchr(sql, ' ');
     long count = 0;
@@ -295,6 +301,16 @@ static int result_get_next(struct ArrowArrayStream *self,
     return row_make(r->row++, out);
 }
 
+static int result_get_next(struct ArrowArrayStream *self,
+                           struct ArrowArray *out)
+{
+    struct fake_result *r = self->private_data;
+    const int code = row_get(r, out);
+
+    r->is_over = code != 0 || out->release == NULL;
+    return code;
+}
+
 static const char *result_get_last_error(struct ArrowArrayStream *self)
 {
     struct fake_result *r = self->private_data;
@@ -306,6 +322,8 @@ static void result_release(struct ArrowArrayStream *self)
 {
     struct fake_result *r = self->private_data;
 
+    if (fake_driver.reads_ahead && !r->is_over)
+        cancels_await(r->statement, r->cancels + 1);
     if (r->error.release != NULL)
         r->error.release(&r->error);
     statement_drop(r->statement);
@@ -324,6 +342,7 @@ static AdbcStatusCode result_new(struct fake_statement *s,
         return fault(error, ADBC_STATUS_INTERNAL, "no memory");
     atomic_fetch_add(&s->refs, 1);
     r->statement = s;
+    r->cancels = atomic_load(&s->cancels);
     atomic_fetch_add(&fake_driver.results, 1);
     *out = (struct ArrowArrayStream){.get_schema = result_get_schema,
                                      .get_next = result_get_next,
@@ -552,7 +571,9 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
     long count;
 
     atomic_fetch_add(&fake_driver.executed, 1);
-    atomic_store(&s->cancelled, false); /* as real drivers do */
+    atomic_store(&s->cancels, 0); /* as real drivers do */
+    if (fake_driver.executes_late)
+        stop();
     if (!s->has_sql)
         return fault(error, ADBC_STATUS_INVALID_STATE, "no query is set");
     state_rows(rows);
@@ -632,7 +653,7 @@ static AdbcStatusCode statement_cancel(struct AdbcStatement *statement,
     atomic_fetch_add(&fake_driver.cancels, 1);
     if (fake_driver.cancels_connections)
         return ADBC_STATUS_NOT_IMPLEMENTED;
-    atomic_store(&s->cancelled, true);
+    atomic_fetch_add(&s->cancels, 1);
     return ADBC_STATUS_OK;
 }
 

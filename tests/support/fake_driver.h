@@ -25,10 +25,11 @@
  * X is `fails`, with an SQLSTATE, a vendor code and details; `plainly`, with a
  * code alone; `fatal`, as a database that cannot be used any more; `dies` and
  * `breaks`, for `deaths` times, with a connection that was lost before and
- * after it was executed; `blocks`, until it is cancelled; or `stops`, which
- * ignores cancels until fake_driver_go() is called, as does `waits`, which then
- * ends without a failure. Objects and calls are counted. A separate library has
- * entry points for it: unit/adbc/fake_library.c. */
+ * after it was executed; `blocks`, until it is cancelled; `ignores`, until it
+ * is cancelled twice; or `stops`, which ignores cancels until fake_driver_go()
+ * is called, as does `waits`, which then ends without a failure. Objects and
+ * calls are counted. A separate library has entry points for it:
+ * unit/adbc/fake_library.c. */
 #ifndef UVA_SUPPORT_FAKE_DRIVER_H
 #define UVA_SUPPORT_FAKE_DRIVER_H
 
@@ -65,7 +66,10 @@ struct fake_driver {
     bool closes_late;         /* ConnectionRelease stops */
     bool connects_late;       /* ConnectionInit stops */
     bool rolls_back_late;     /* ConnectionRollback stops */
+    bool executes_late;       /* an execute stops before it gives its result */
     bool reads_late;          /* an ingest stops before it reads its rows */
+    bool reads_ahead;         /* the release of a result that was not read to
+                                 its end waits for a cancel after its execute */
     bool no_transactions;     /* autocommit cannot be turned off */
     bool has_given_up;        /* a query that failed has ended the transaction:
                                  "SELECT 1" fails, and a commit does not */

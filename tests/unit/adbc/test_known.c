@@ -191,12 +191,12 @@ START_TEST(each_name_is_found)
     static const struct {
         const char *name;
         enum uva__known_reset reset;
-        bool at_once;
+        bool at_once, drops;
     } expected[] = {
-        {"ADBC PostgreSQL Driver", UVA__RESET_DISCARD_ALL, true},
-        {"ADBC SQLite Driver", UVA__RESET_CLOSE_IF_WRITES, false},
-        {"ADBC DuckDB Driver", UVA__RESET_CLOSE, false},
-        {"ADBC Flight SQL Driver - Go", UVA__RESET_CLOSE, true},
+        {"ADBC PostgreSQL Driver", UVA__RESET_DISCARD_ALL, true, true},
+        {"ADBC SQLite Driver", UVA__RESET_CLOSE_IF_WRITES, false, true},
+        {"ADBC DuckDB Driver", UVA__RESET_CLOSE, false, false},
+        {"ADBC Flight SQL Driver - Go", UVA__RESET_CLOSE, true, true},
     };
 
     for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
@@ -206,6 +206,8 @@ START_TEST(each_name_is_found)
         ck_assert_int_eq(find()->reset, expected[i].reset);
         ck_assert_int_eq(uva__known_has(find(), UVA__KNOWN_CONNECTS_AT_ONCE),
                          expected[i].at_once);
+        ck_assert_int_eq(uva__known_has(find(), UVA__KNOWN_DROPS_RESULTS),
+                         expected[i].drops);
     }
 }
 END_TEST
