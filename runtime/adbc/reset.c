@@ -191,10 +191,13 @@ bool uva__reset_is_needed(const struct uva__connection *c, const char *sql)
 bool uva__reset(struct uva__connection *c, char *const *options,
                 const char *sql, struct uva_runtime *runtime)
 {
-    if (session_is_manual(c) && !sql_only_reads(sql))
+    const bool is_manual = session_is_manual(c) && !sql_only_reads(sql);
+
+    if (is_manual)
         forgotten_log(runtime, sql);
     if (c->known->reset == UVA__RESET_DISCARD_ALL)
         return postgresql_reset(c, options, sql, runtime);
-    forgotten_look(c, sql, runtime);
+    if (!is_manual) /* DuckDB's driver says so of a transaction of SQL, too */
+        forgotten_look(c, sql, runtime);
     return false;
 }

@@ -328,6 +328,18 @@ START_TEST(others_are_closed_and_asked_for_a_forgotten_transaction)
 }
 END_TEST
 
+/* A driver that states a transaction of SQL as one of its own. */
+START_TEST(a_forgotten_transaction_is_logged_once)
+{
+    known = (struct uva__known){.reset = UVA__RESET_CLOSE,
+                                .traits = UVA__KNOWN_REFUSES_ROLLBACK};
+    autocommit = "false";
+    ck_assert(!reset("begin"));
+    ck_assert_str_eq(calls, ""); /* not asked by a ROLLBACK, too */
+    text_contains(logged, ": begin");
+}
+END_TEST
+
 /* The state that it has left is not in a session of its own, but a transaction
  * is. */
 START_TEST(where_sessions_share_backends_none_is_discarded)
@@ -358,6 +370,6 @@ int main(void)
         postgresql,
         suite_tests("closing",
                     others_are_closed_and_asked_for_a_forgotten_transaction,
-                    NULL),
+                    a_forgotten_transaction_is_logged_once, NULL),
         NULL);
 }
