@@ -72,12 +72,15 @@ static void slot_put(const struct take *t, struct uva__task *slot)
     uva__slots_put_task(t->consumer.stream->rt, slot, false);
 }
 
-static int64_t batch_size(const struct take *t)
+static int64_t batch_size(struct take *t)
 {
     int64_t bytes;
 
     if (t->consumer.bytes > 0 && !t->mapped)
         return uva__window_size(t->consumer.bytes);
+    if (!uva__measure_is_known(&t->measure))
+        uva__measure_lend(&t->measure, &t->consumer.stream->rt->allocator,
+                          t->consumer.batch.schema);
     (void)uva__measure(&t->measure, &t->consumer.batch.data, &bytes, NULL);
     return bytes;
 }
@@ -183,8 +186,6 @@ static int take_schema(struct uva__consumer *consumer)
     t->direct =
         consumer->inlet.handler.producer == &consumer->stream->tail->abi &&
         uva__producer_is_direct(consumer->stream->tail);
-    uva__measure_lend(&t->measure, &consumer->stream->rt->allocator,
-                      consumer->batch.schema);
     take_request(t);
     take_notify(t);
     return 0;

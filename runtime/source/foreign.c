@@ -68,7 +68,6 @@ void uva__foreign_free(struct uva__source *source,
     uva_schema_release(&events->schema);
     uva__metadata_fini(&events->metadata, allocator, NULL);
     uva__failure_fini(&events->failure, allocator);
-    uva__measure_fini(&f->pending_tasks.measure);
     uva__source_fini(source);
     uva__slots_put_handler(rt, &f->slot);
 }

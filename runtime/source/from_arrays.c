@@ -13,7 +13,6 @@
 
 #include "arrow/structs.h"
 #include "base/error.h"
-#include "stream/measure.h"
 #include "stream/producer.h"
 #include "stream/source_kind.h"
 #include "uvarrow/arrow.h"
@@ -133,14 +132,14 @@ static int arrays_init(struct uva__source *source,
 {
     struct given *given = setup->given;
     struct arrays *a = arrays_at(source);
-    struct uva__measure measure;
     int code = 0;
 
-    uva__measure_lend(&measure, &source->rt->allocator, given->schema);
-    for (size_t i = 0; i < given->count && code == 0; i++)
+    if (given->count > 0)
         code =
-            array_check(&measure, given->arrays, i, &a->items[i].bytes, error);
-    uva__measure_fini(&measure);
+            uva__outline_acquire(source->rt, given->schema, &source->outline);
+    for (size_t i = 0; i < given->count && code == 0; i++)
+        code = array_check(uva__outline_measure(source->outline), given->arrays,
+                           i, &a->items[i].bytes, error);
     if (code != 0) {
         arrays_drop(given);
         return code;

@@ -25,7 +25,7 @@
 #include "arrow/structs.h"
 #include "base/error.h"
 #include "source/push_queue.h"
-#include "stream/measure.h"
+#include "stream/outline.h"
 #include "stream/source_kind.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/sources.h"
@@ -49,12 +49,11 @@ struct pusher_user {
 };
 
 struct uva_pusher {
-    struct uva__source source; /* first; its schema is valid with DESCRIBED. The
-                                  stream and the pusher count */
+    struct uva__source source; /* first; its schema and outline are valid with
+                                  DESCRIBED. The stream and the pusher count */
     struct pusher_user user;   /* the callbacks */
     struct uva__push_queue queue; /* batches that were pushed */
     struct uva__atomic64 facts;   /* bits FACT_... */
-    struct uva__measure measure;  /* of the batches, once DESCRIBED */
     struct uva__failure failure;  /* gives to the loop, with CLOSED */
 
     struct {                  /* the loop thread's alone */
@@ -75,7 +74,6 @@ static void pusher_free(struct uva__source *source,
 {
     struct uva_pusher *p = pusher_at(source);
 
-    uva__measure_fini(&p->measure);
     uva__failure_fini(&p->failure, allocator);
     if (p->user.free_ctx != NULL)
         p->user.free_ctx(p->user.ctx);
@@ -101,21 +99,20 @@ static int pusher_status(const struct uva_pusher *p)
 static int pusher_describe(struct uva_pusher *pusher,
                            struct ArrowSchema *schema)
 {
-    struct uva__measure measure;
+    struct uva__outline *outline;
     int code = pusher_status(pusher);
 
     if (code == 0)
         code = uva__structs_check_schema(schema, NULL);
     if (code == 0)
-        code =
-            uva__measure_init(&measure, &pusher->source.rt->allocator, schema);
+        code = uva__outline_acquire(pusher->source.rt, schema, &outline);
     if (code != 0)
         return code != EMSGSIZE ? code : EINVAL;
     if (uva__atomic64_or(&pusher->facts, FACT_CLAIMED) & FACT_CLAIMED) {
-        uva__measure_fini(&measure);
+        uva__outline_release(outline);
         return EBUSY;
     }
-    pusher->measure = measure;
+    pusher->source.outline = outline;
     uva_schema_move(schema, &pusher->source.schema);
     uva__atomic64_or(&pusher->facts, FACT_DESCRIBED);
     uva__rt_wake(pusher->source.rt, &pusher->source.wakeup);
@@ -143,7 +140,8 @@ static int push_measure(struct uva_pusher *p,
         array->device_type != p->source.device_type ||
         !(uva__atomic64_load(&p->facts) & FACT_DESCRIBED))
         return EINVAL;
-    if (uva__measure_exactly(&p->measure, array, bytes, &detail) == 0)
+    if (uva__measure_exactly(uva__outline_measure(p->source.outline), array,
+                             bytes, &detail) == 0)
         return 0;
     uva__rt_log(p->source.rt, UVA_LOG_WARN, uva__label_text(p->source.label),
                 NULL, "uva_pusher_push: the array does not fit the schema: %s",

@@ -33,11 +33,12 @@ int uva__pending_tasks_set_schema(struct uva__pending_tasks *tasks,
                                   const struct ArrowSchema *schema,
                                   ArrowDeviceType device_type)
 {
-    const int code = uva__measure_init(&tasks->measure,
-                                       &tasks->source->rt->allocator, schema);
+    struct uva__source *const source = tasks->source;
+    const int code = uva__outline_acquire(source->rt, schema, &source->outline);
 
     if (code != 0)
         return code;
+    tasks->measure = uva__outline_measure(source->outline);
     tasks->device_type = device_type;
     uva__lock_take(&tasks->lock);
     tasks->locked.ready = true;
@@ -126,7 +127,7 @@ static int pending_task_check(struct uva__pending_tasks *tasks,
     if (array->device_type != tasks->device_type &&
         uva__atomic64_exchange(&tasks->warned, 1) == 0)
         uva__foreign_count(tasks->source, "AT-16");
-    if (uva__measure(&tasks->measure, array, &bytes, &detail) == 0)
+    if (uva__measure(tasks->measure, array, &bytes, &detail) == 0)
         return 0; /* as for an unknown format, which cannot be checked */
     uva__foreign_count(tasks->source, "AT-17");
     uva_array_release(array);

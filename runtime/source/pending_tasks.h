@@ -13,7 +13,6 @@
 #include "base/atomic.h"
 #include "base/list.h"
 #include "stream/discard_queue.h"
-#include "stream/measure.h"
 #include "stream/source.h"
 #include "stream/task.h"
 #include "uvarrow/arrow_abi.h"
@@ -45,9 +44,9 @@ struct uva__pending_task {
 
 /* The pending tasks of one stream; all zeroes but for the source. */
 struct uva__pending_tasks {
-    const struct uva__source *source; /* borrows: both are part of one object
-                                       */
-    struct uva__measure measure;      /* of the batches */
+    struct uva__source *source; /* borrows: both are part of one object. It gets
+                                   the outline of the schema */
+    const struct uva__measure *measure; /* of the batches; borrows: of that */
     ArrowDeviceType device_type; /* of batches. Both are fixed once `ready` */
     struct uva__atomic64 warned; /* 1: about a batch of another device type */
     struct uva__futex changed;   /* raised when a task was extracted, if a
@@ -71,8 +70,8 @@ uva__pending_task_of(struct uva__link *link)
 }
 
 /* Sets schema, which is copied, and device type of the batches. Once, before
- * any task is kept. 0, or an errno of uva__measure_init(). Thread: any one at a
- * time. */
+ * any task is kept. 0, or an errno of uva__outline_acquire(). Thread: any one
+ * at a time. */
 UVA_MUST_CHECK int
 uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
                               const struct ArrowSchema *schema,

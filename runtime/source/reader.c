@@ -55,7 +55,6 @@ static void reader_free(struct uva__source *source,
 
     uva__metadata_fini(&r->worker.metadata, allocator, NULL);
     uva__failure_fini(&r->worker.failure, allocator);
-    uva__outline_release(r->worker.outline);
     reader_free_permit(r, source->rt);
     if (r->ops->free != NULL)
         r->ops->free(r);

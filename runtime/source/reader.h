@@ -15,7 +15,6 @@
 #include "source/interrupt.h"
 #include "source/reader_credit.h"
 #include "stream/discard_queue.h"
-#include "stream/outline.h"
 #include "stream/producer.h"
 #include "stream/source_kind.h"
 
@@ -116,9 +115,8 @@ struct uva__reader {
 
     struct { /* of the thread that runs it */
         enum uva__reading reading;
-        struct uva__outline *outline; /* counts: of its schema */
         const struct uva__measure
-            *measure;                  /* borrows: of that, for its batches */
+            *measure; /* borrows: of the source's outline, for its batches */
         struct uva__metadata metadata; /* gives to the loop, with DESCRIBED */
         struct uva__failure failure;   /* gives to the loop, with ENDED */
         ArrowDeviceType device_type;   /* gives to the loop, with DESCRIBED */

@@ -160,9 +160,9 @@ static int worker_take_schema(struct uva__reader *r, struct uva_error *error)
     if (code != 0)
         return code;
     code = uva__outline_acquire(r->source.rt, &r->source.schema,
-                                &r->worker.outline);
+                                &r->source.outline);
     if (code == 0)
-        r->worker.measure = uva__outline_measure(r->worker.outline);
+        r->worker.measure = uva__outline_measure(r->source.outline);
     if (code == 0 || code == ENOMEM)
         return code;
     return uva_error_set(

@@ -76,7 +76,7 @@ static void batch_extract(struct uva__extract_pool *pool,
     else if (uva__atomic64_load(&pool->stopped) != 0)
         uva_array_release(&slot->array);
     else if (!slot->measured)
-        slot->measured = uva__measure(&pool->measure, &slot->array,
+        slot->measured = uva__measure(pool->measure, &slot->array,
                                       &slot->info.bytes, NULL) == 0;
 }
 
@@ -179,25 +179,20 @@ void uva__extract_pool_stop(struct uva__extract_pool *pool,
 
 void uva__extract_pool_fini(struct uva__extract_pool *pool)
 {
-    uva__measure_fini(&pool->measure);
     uva__memory_free(&pool->flight.stage.source.rt->allocator, pool->extractors,
                      sizeof(*pool->extractors) * (size_t)pool->workers);
     pool->extractors = NULL;
 }
 
 int uva__extract_pool_prepare(struct uva__extract_pool *pool,
-                              const struct ArrowSchema *schema)
+                              const struct uva__measure *measure)
 {
-    const struct uva_allocator *allocator =
-        &pool->flight.stage.source.rt->allocator;
-
-    pool->extractors = uva__memory_new(allocator, sizeof(*pool->extractors) *
-                                                      (size_t)pool->workers);
-    if (pool->extractors == NULL ||
-        uva__measure_init(&pool->measure, allocator, schema) != 0) {
-        uva__extract_pool_fini(pool);
+    pool->extractors =
+        uva__memory_new(&pool->flight.stage.source.rt->allocator,
+                        sizeof(*pool->extractors) * (size_t)pool->workers);
+    if (pool->extractors == NULL)
         return ENOMEM;
-    }
+    pool->measure = measure;
     for (int32_t i = 0; i < pool->workers; i++) {
         struct uva__extractor *extractor = &pool->extractors[i];
 

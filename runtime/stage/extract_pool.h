@@ -12,10 +12,10 @@ struct uva__extractor;
 
 /* All zeroes, but for the first two, is a pool without extractors. */
 struct uva__extract_pool {
-    struct uva__flight flight;         /* first: it takes extracted batches */
-    int32_t workers;                   /* extractors at work at once, at most */
-    struct uva__measure measure;       /* of the batches */
-    struct uva__extractor *extractors; /* owns: `workers` of them */
+    struct uva__flight flight; /* first: it takes extracted batches */
+    int32_t workers;           /* extractors at work at once, at most */
+    const struct uva__measure *measure; /* borrows: of the batches */
+    struct uva__extractor *extractors;  /* owns: `workers` of them */
     struct uva__list fresh; /* batches to be published, by `work_link`; loop
                                only. Empty between two pulls */
     struct uva__atomic64 awaited; /* batches; see exec/awaited.h */
@@ -29,9 +29,11 @@ struct uva__extract_pool {
     } locked;
 };
 
-/* Makes the extractors, for batches of `schema`. 0 or ENOMEM. Thread: loop. */
-UVA_MUST_CHECK int uva__extract_pool_prepare(struct uva__extract_pool *pool,
-                                             const struct ArrowSchema *schema);
+/* Makes the extractors, for batches of that measure, which is borrowed as long
+ * as the flight. 0 or ENOMEM. Thread: loop. */
+UVA_MUST_CHECK int
+uva__extract_pool_prepare(struct uva__extract_pool *pool,
+                          const struct uva__measure *measure);
 
 /* Frees them; none is active. Thread: any. */
 void uva__extract_pool_fini(struct uva__extract_pool *pool);

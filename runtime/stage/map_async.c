@@ -85,7 +85,7 @@ static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
     else if (out != NULL && !uva_array_is_live(out))
         uva__failure_format(failure, allocator_of(m), EPROTO,
                             "%s: a released array was given", name);
-    else if (out != NULL && uva__measure(&m->output.measure, out,
+    else if (out != NULL && uva__measure(m->output.measure, out,
                                          &slot->info.bytes, &detail) != 0)
         uva__failure_format(failure, allocator_of(m), EPROTO,
                             "%s: a batch does not fit the schema: %s", name,
@@ -148,7 +148,7 @@ static void map_async_begin(struct uva__flight *flight,
     const struct uva__batch_info *info = &batch->slot->info;
     struct uva_reply *reply = reply_of(batch);
     struct uva_batch in = {
-        .schema = &m->output.input,
+        .schema = m->output.input,
         .metadata = info->metadata.block,
         .ordinal = info->ordinal,
     };
@@ -185,7 +185,7 @@ static void map_async_task(struct uva__stage *stage,
         return;
     bytes = batch->slot->info.bytes;
     if (bytes == 0 && flight->stage.in.largest < 0 &&
-        uva__layout_measure(&m->output.input, &batch->slot->array, &bytes,
+        uva__layout_measure(m->output.input, &batch->slot->array, &bytes,
                             NULL) != 0)
         bytes = 0;
     uva__flight_wait(flight, batch, uva__window_size(bytes));

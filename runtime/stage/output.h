@@ -4,13 +4,14 @@
 #ifndef UVA_STAGE_OUTPUT_H
 #define UVA_STAGE_OUTPUT_H
 
-#include "stream/measure.h"
 #include "stream/source.h"
 
 /* All zeroes: not known. Does not change once the measure is known. */
 struct uva__output {
-    struct ArrowSchema input;    /* owns: the schema of the input */
-    struct uva__measure measure; /* of the output */
+    struct uva__outline *above;         /* counts: of the input */
+    const struct ArrowSchema *input;    /* borrows: its schema */
+    const struct uva__measure *measure; /* of the output; borrows: of the
+                                           source's outline */
 };
 
 /* A user's function that makes the schema; as in struct uva_map. */
@@ -24,7 +25,7 @@ typedef int uva__output_schema_fn(void *ctx, const struct ArrowSchema *in,
 bool uva__output_prepare(struct uva__output *output, struct uva__source *source,
                          uva__output_schema_fn *make, void *ctx);
 
-/* Releases the schemas. Thread: any. */
+/* Releases the outline of the input. Thread: any. */
 void uva__output_fini(struct uva__output *output);
 
 #endif

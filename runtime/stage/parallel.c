@@ -59,13 +59,23 @@ static void parallel_grant(struct uva__flight *flight,
                                 batch);
 }
 
+static int parallel_prepare(struct parallel *p)
+{
+    struct uva__source *source = &p->pool.flight.stage.source;
+    const int code = uva__source_outline(source);
+
+    return code == 0 ? uva__extract_pool_prepare(
+                           &p->pool, uva__outline_measure(source->outline))
+                     : code;
+}
+
 static void parallel_pull(struct uva__source *source, int64_t demand)
 {
     struct parallel *p = parallel_at(source);
     struct uva__flight *flight = &p->pool.flight;
 
     if (p->pool.extractors == NULL && source->schema_known &&
-        uva__extract_pool_prepare(&p->pool, &source->schema) != 0) {
+        parallel_prepare(p) != 0) {
         uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
                             "no memory for a parallel stage");
         return;

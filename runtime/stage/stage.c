@@ -38,12 +38,23 @@ struct uva__stage *uva__stage_of(struct uva__source *source)
     return uva__container_of(source, struct uva__stage, source);
 }
 
-/* ---- the schema of several streams --------------------------------------- */
+/* ---- the schema of one stream, or of several ----------------------------- */
+
+/* Takes the outline of the source above, too. */
+static int source_pass_schema(struct uva__source *source,
+                              const struct uva__inlet *inlet,
+                              struct ArrowSchema *schema)
+{
+    if (uva__source_take_schema(source, inlet->handler.producer, schema) != 0)
+        return ENOMEM;
+    source->outline = uva__inlet_outline(inlet);
+    return 0;
+}
 
 /* An earlier attempt may have had no memory to pass its schema on. */
 static int first_schema_keep(struct uva__first_schema *first,
                              struct uva__source *source,
-                             const struct ArrowAsyncProducer *from,
+                             const struct uva__inlet *inlet,
                              struct ArrowSchema *schema)
 {
     int code;
@@ -52,7 +63,7 @@ static int first_schema_keep(struct uva__first_schema *first,
     code = uva__structs_copy_schema(&source->rt->allocator, schema,
                                     &first->schema);
     if (code == 0)
-        code = uva__source_take_schema(source, from, schema);
+        code = source_pass_schema(source, inlet, schema);
     first->typed = code == 0;
     return code;
 }
@@ -69,7 +80,7 @@ int uva__first_schema_take(struct uva__first_schema *first,
         (void)uva_error_set(&detail, EINVAL, "its device type is %d, not %d",
                             (int)from->device_type, (int)source->device_type);
     else if (!source->schema_known)
-        return first_schema_keep(first, source, from, schema);
+        return first_schema_keep(first, source, inlet, schema);
     else if (uva__schema_compare(&first->schema, schema, &detail) == 0)
         return 0;
     return uva_error_set(error, EINVAL,
@@ -85,8 +96,7 @@ int uva__stage_pass_schema(struct uva__stage *stage, struct ArrowSchema *schema)
 {
     struct uva__source *source = &stage->source;
 
-    if (uva__source_take_schema(source, stage->inlet.handler.producer,
-                                schema) != 0)
+    if (source_pass_schema(source, &stage->inlet, schema) != 0)
         return ENOMEM;
     if (stage->output_type != 0)
         source->device_type = stage->output_type;

@@ -103,7 +103,7 @@ static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     if (batch == NULL)
         return;
     if (t->bytes.per_s > 0 && !batch->measured)
-        batch->measured = uva__measure(&t->output.measure, &batch->array,
+        batch->measured = uva__measure(t->output.measure, &batch->array,
                                        &batch->info.bytes, NULL) == 0;
     uva__intake_put(&stage->in, batch->info.bytes);
     uva__kept_push(&t->waiting, batch);

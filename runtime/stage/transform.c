@@ -233,7 +233,7 @@ static int result_check(struct transform *t, const struct uva_batch *out,
         return uva_error_set(&t->run.error, EPROTO, "%s: no array was emitted",
                              t->stage.source.name);
     if (*bytes >= 0 ||
-        uva__measure(&t->output.measure, &out->data, bytes, &detail) == 0)
+        uva__measure(t->output.measure, &out->data, bytes, &detail) == 0)
         return 0;
     return uva_error_set(&t->run.error, EPROTO,
                          "%s: a batch does not fit the schema: %s",
@@ -354,7 +354,7 @@ static int run_extract(struct transform *t)
 {
     struct uva__task *input = t->run.input;
 
-    t->run.batch.schema = &t->output.input;
+    t->run.batch.schema = t->output.input;
     t->run.batch.metadata = input->info.metadata.block;
     t->run.batch.ordinal = input->info.ordinal;
     return uva_task_extract(&input->promise, &t->run.batch.data);
@@ -639,7 +639,7 @@ static void transform_account(struct transform *t,
     if (progress->results.count == 0)
         return;
     first = uva__kept_first(&progress->results);
-    uva__share_keep(&source->share, &t->loop.kept, &t->output.measure,
+    uva__share_keep(&source->share, &t->loop.kept, t->output.measure,
                     &first->array, &first->info);
 }
 
@@ -675,8 +675,8 @@ static struct uva__task *result_cut(struct transform *t,
 
     if (slot == NULL)
         return NULL;
-    if (uva__slice_off(&rt->allocator, &t->output.measure.schema, &t->loop.room,
-                       &first->array, t->kind.slice_rows, slices,
+    if (uva__slice_off(&rt->allocator, &t->output.measure->schema,
+                       &t->loop.room, &first->array, t->kind.slice_rows, slices,
                        &slot->array) != 0) {
         uva__slots_end_task(rt, NULL, slot);
         return NULL;

@@ -144,6 +144,17 @@ void uva__inlet_fail_extraction(struct uva__inlet *inlet, int code,
  */
 void uva__inlet_conclude(struct uva__inlet *inlet, struct uva__source *source);
 
+/* The outline of the schema that the owner takes, with a count for the caller.
+ * NULL: the producer above has none. */
+static inline struct uva__outline *
+uva__inlet_outline(const struct uva__inlet *inlet)
+{
+    const struct uva__producer *above = inlet->above;
+
+    return uva__outline_share(above->maps == NULL ? above->source->outline
+                                                  : above->output);
+}
+
 /* For uva__source_ops.need: its batches are needed from now on. */
 static inline void uva__inlet_need(const struct uva__inlet *inlet)
 {

@@ -3,7 +3,6 @@
 #include "stream/maps.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "arrow/structs.h"
 #include "base/error.h"
@@ -42,45 +41,66 @@ int uva__maps_add(struct uva__producer *p, const struct uva_map *options)
     return 0;
 }
 
-/* Keeps a copy of the schema of its results. */
-static int maps_keep_output(struct uva__producer *p,
-                            const struct ArrowSchema *schema)
+/* Has the map replace `schema`, the outline of which it has. */
+static int map_replace(const struct uva__mapping *m, struct ArrowSchema *schema,
+                       struct uva_error *error)
 {
-    const struct uva_allocator *allocator = &p->rt->allocator;
+    struct ArrowSchema next = {0};
+    int code = uva__error_positive(
+        m->options.schema(m->options.ctx, &m->measure->schema, &next, error));
 
-    p->output = uva__memory_new(allocator, sizeof(*p->output));
-    return p->output != NULL
-               ? uva__structs_copy_schema(allocator, schema, p->output)
-               : ENOMEM;
+    if (code == 0 && uva__structs_check_schema(&next, error) != 0)
+        code = uva_error_set(error, EPROTO,
+                             "a map succeeded and gave no valid schema");
+    if (code != 0) {
+        uva_schema_release(&next); /* the user may have begun it */
+        return code;
+    }
+    uva_schema_release(schema);
+    uva_schema_move(&next, schema);
+    return 0;
+}
+
+/* Whether the sizes of its batches are measured at their extraction. */
+static bool maps_measure(const struct uva__producer *p)
+{
+    return p->lazy && (p->observed & UVA__OBSERVED_MEASURE);
+}
+
+/* Passes the schema through one map; `*outline`, which is counted, becomes that
+ * of the result, as far as it is needed. */
+static int map_open(struct uva__mapping *m, struct ArrowSchema *schema,
+                    struct uva__outline **outline, struct uva_error *error)
+{
+    struct uva__producer *p = m->producer;
+    int code;
+
+    m->outline = uva__outline_share(*outline);
+    m->measure = uva__outline_measure(m->outline);
+    if (m->options.schema == NULL)
+        return 0;
+    code = map_replace(m, schema, error);
+    uva__outline_release(*outline);
+    *outline = NULL;
+    return code == 0 && (m->next != NULL || maps_measure(p))
+               ? uva__outline_acquire(p->rt, schema, outline)
+               : code;
 }
 
 int uva__maps_open(struct uva__producer *p, struct ArrowSchema *schema)
 {
-    struct uva__mapping *m;
-    struct ArrowSchema next;
+    struct uva__outline *outline;
     struct uva_error error;
-    int code = 0;
+    int code;
 
+    if (p->maps == NULL && !maps_measure(p))
+        return 0;
     uva__error_begin(&error);
-    for (m = p->maps; m != NULL && code == 0; m = m->next) {
-        memset(&next, 0, sizeof(next));
-        code = uva__structs_copy_schema(&p->rt->allocator, schema, &m->schema);
-        if (code != 0 || m->options.schema == NULL)
-            continue;
-        code = uva__error_positive(
-            m->options.schema(m->options.ctx, &m->schema, &next, &error));
-        if (code == 0 && uva__structs_check_schema(&next, &error) != 0)
-            code = uva_error_set(&error, EPROTO,
-                                 "a map succeeded and gave no valid schema");
-        if (code != 0) {
-            uva_schema_release(&next); /* the user may have begun it */
-            break;
-        }
-        uva_schema_release(schema);
-        uva_schema_move(&next, schema);
-    }
-    if (code == 0 && p->lazy && (p->observed & UVA__OBSERVED_MEASURE))
-        code = maps_keep_output(p, schema);
+    code = uva__source_outline(p->source);
+    outline = uva__outline_share(p->source->outline);
+    for (struct uva__mapping *m = p->maps; m != NULL && code == 0; m = m->next)
+        code = map_open(m, schema, &outline, &error);
+    p->output = outline;
     if (code != 0)
         uva__failure_set(&p->loop->urgent, &p->rt->allocator, code, &error,
                          NULL);
@@ -93,7 +113,7 @@ void uva__maps_free(struct uva__producer *p)
 
     for (; m != NULL; m = next) {
         next = m->next;
-        uva_schema_release(&m->schema);
+        uva__outline_release(m->outline);
         if (m->options.free_ctx != NULL)
             m->options.free_ctx(m->options.ctx);
         uva__memory_free(&p->rt->allocator, m, sizeof(*m));

@@ -11,8 +11,9 @@
 UVA_MUST_CHECK int uva__maps_add(struct uva__producer *producer,
                                  const struct uva_map *options);
 
-/* Passes `schema` through the maps, each of which keeps a copy of its input. A
- * failure becomes the urgent failure of the producer. Thread: loop. */
+/* Passes `schema`, that of the source, through the maps, each of which has the
+ * outline of its input. A failure becomes the urgent failure of the producer.
+ * Thread: loop. */
 UVA_MUST_CHECK int uva__maps_open(struct uva__producer *producer,
                                   struct ArrowSchema *schema);
 

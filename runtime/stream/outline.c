@@ -22,6 +22,13 @@ struct outline_kept {
     struct uva__outline *last; /* counts; NULL: no stream had a schema yet */
 };
 
+struct uva__outline *uva__outline_share(struct uva__outline *outline)
+{
+    if (outline != NULL)
+        uva__atomic64_add(&outline->users, 1);
+    return outline;
+}
+
 void uva__outline_release(struct uva__outline *outline)
 {
     if (outline == NULL || uva__atomic64_sub(&outline->users, 1) != 1)
@@ -55,9 +62,7 @@ static struct uva__outline *kept_acquire(struct outline_kept *kept)
     struct uva__outline *outline;
 
     uva__lock_take(&kept->lock);
-    outline = kept->last;
-    if (outline != NULL)
-        uva__atomic64_add(&outline->users, 1);
+    outline = uva__outline_share(kept->last);
     uva__lock_drop(&kept->lock);
     return outline;
 }
@@ -68,10 +73,9 @@ static void kept_replace(struct outline_kept *kept,
 {
     struct uva__outline *before;
 
-    uva__atomic64_add(&outline->users, 1);
     uva__lock_take(&kept->lock);
     before = kept->last;
-    kept->last = outline;
+    kept->last = uva__outline_share(outline);
     uva__lock_drop(&kept->lock);
     uva__outline_release(before);
 }

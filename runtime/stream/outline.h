@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outline of a schema: a copy of it, and its plan. A runtime keeps that of
- * its last stream, and the next stream shares it, if its schema has the same
- * contents. */
+/* The outline of a schema: a copy of it, and its plan. A stage takes that of
+ * the source above it, if it passes the schema on. A runtime keeps that of its
+ * last stream, and the next stream shares it, if its schema has the same
+ * contents.
+ */
 #ifndef UVA_STREAM_OUTLINE_H
 #define UVA_STREAM_OUTLINE_H
 
@@ -16,6 +18,10 @@ struct uva__outline;
 UVA_MUST_CHECK int uva__outline_acquire(struct uva__rt *rt,
                                         const struct ArrowSchema *schema,
                                         struct uva__outline **out);
+
+/* Counts it once more for the caller, who gets it back; NULL is allowed.
+ * Thread: any that holds a count. */
+struct uva__outline *uva__outline_share(struct uva__outline *outline);
 
 /* Releases the count; NULL is allowed. Thread: any. */
 void uva__outline_release(struct uva__outline *outline);

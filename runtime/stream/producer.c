@@ -166,9 +166,7 @@ static void producer_end(struct uva__producer *p)
         uva__deadlines_free(p->deadlines);
     p->deadlines = NULL;
     uva__observe_free(p);
-    if (p->output != NULL)
-        uva_schema_release(p->output);
-    uva__memory_free(&p->rt->allocator, p->output, sizeof(*p->output));
+    uva__outline_release(p->output);
     uva__meter_end(source->meter);
     uva__source_leave(source);
 }

@@ -20,12 +20,13 @@
 
 struct uva__deadlines;
 
-/* One map of a producer, with its input schema. */
+/* One map of a producer, with the outline of its input. */
 struct uva__mapping {
-    struct uva__mapping *next; /* owns: the map that runs after it */
-    struct uva_map options;    /* owns its ctx */
-    struct ArrowSchema schema; /* owns: of its input, once known */
-    struct uva__meter *meter;  /* borrows: the label's */
+    struct uva__mapping *next;          /* owns: the map that runs after it */
+    struct uva_map options;             /* owns its ctx */
+    struct uva__outline *outline;       /* counts: of its input, once known */
+    const struct uva__measure *measure; /* borrows: of that */
+    struct uva__meter *meter;           /* borrows: the label's */
     int (*batch)(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
                  struct uva_error *error); /* of `options`, or a function that
                                               times it */
@@ -128,9 +129,10 @@ struct uva__producer {
     bool expensive;   /* extraction may be expensive */
     bool lazy;        /* extraction may fail */
     uint8_t observed; /* bits UVA__OBSERVED_...: the reports */
-    struct uva__meter *meter;   /* borrows, until its end: the source's */
-    struct ArrowSchema *output; /* owns: after the maps, if sizes are measured
-                                    at extraction */
+    struct uva__meter *meter;    /* borrows, until its end: the source's */
+    struct uva__outline *output; /* counts: after the maps, if no map changed
+                                    it last, or sizes are measured at
+                                    extraction; otherwise NULL */
 };
 
 /* Makes a producer that draws from `source`. On success it takes over the

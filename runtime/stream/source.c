@@ -34,11 +34,20 @@ int uva__source_take_schema(struct uva__source *source,
     return 0;
 }
 
+int uva__source_outline(struct uva__source *source)
+{
+    return source->outline != NULL
+               ? 0
+               : uva__outline_acquire(source->rt, &source->schema,
+                                      &source->outline);
+}
+
 void uva__source_fini(struct uva__source *source)
 {
     const struct uva_allocator *allocator = &source->rt->allocator;
 
     uva_schema_release(&source->schema);
+    uva__outline_release(source->outline);
     uva__metadata_fini(&source->metadata, allocator, NULL);
     uva__failure_fini(&source->failure, allocator);
     uva__label_release(source->label);

@@ -10,6 +10,7 @@
 #include "observe/label.h"
 #include "stream/budget.h"
 #include "stream/failure.h"
+#include "stream/outline.h"
 #include "stream/task.h"
 
 struct uva__source;
@@ -86,6 +87,8 @@ struct uva__source {
                           waits for them */
 
     struct ArrowSchema schema;     /* owns, until the producer moves it out */
+    struct uva__outline *outline;  /* counts: of that schema, also once it was
+                                      moved; NULL: not needed so far */
     struct uva__metadata metadata; /* owns: the producer's */
     struct uva__wakeup wakeup;     /* of a counted source: posted when its facts
                                       change; counts the producer, posts, and
@@ -116,6 +119,10 @@ UVA_MUST_CHECK int
 uva__source_take_schema(struct uva__source *source,
                         const struct ArrowAsyncProducer *from,
                         struct ArrowSchema *schema);
+
+/* Makes sure that there is an outline of the schema, which is known and was not
+ * moved. 0, or an errno of uva__outline_acquire(). Thread: loop. */
+UVA_MUST_CHECK int uva__source_outline(struct uva__source *source);
 
 /* States the source's bytes, for the budget of the runtime and the statistics.
  * Thread: loop. */

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arrow/layout.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "loop/rt.h"
@@ -146,16 +145,19 @@ static inline int task_claim(struct uva__task *task, uint64_t generation)
     return code;
 }
 
-/* Sizes are measured at extraction only where times are measured, too. */
+/* Sizes are measured at extraction only where times are measured, too: of a
+ * batch that goes to that map; NULL: of a result. */
 static void task_count_bytes(struct uva__meter *meter,
-                             const struct ArrowSchema *schema,
+                             const struct uva__producer *p,
+                             const struct uva__mapping *to,
                              const struct ArrowDeviceArray *array)
 {
     int64_t bytes;
 
-    if (meter->times == NULL)
-        return;
-    if (uva__layout_measure(schema, array, &bytes, NULL) == 0)
+    if (meter->times != NULL &&
+        uva__measure_exactly(to != NULL ? to->measure
+                                        : uva__outline_measure(p->output),
+                             array, &bytes, NULL) == 0)
         uva__counter_add_shared(&meter->shared.bytes, bytes);
 }
 
@@ -190,8 +192,7 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
     task_count(&meter->loop.rows, &meter->shared.rows, uva__rt_in_turn(p->rt),
                out->array.length);
     if (since_ns != 0)
-        task_count_bytes(meter, p->maps != NULL ? &p->maps->schema : p->output,
-                         out);
+        task_count_bytes(meter, p, p->maps, out);
     return 0;
 }
 
@@ -239,8 +240,7 @@ int uva__task_map_timed(void *ctx, struct uva_batch *in,
     code = m->options.batch(m->options.ctx, in, out, error);
     at_ns = uva__span_end(m->meter, "map", ordinal, at_ns);
     if (code == 0 && out->array.release != NULL)
-        task_count_bytes(m->meter,
-                         m->next != NULL ? &m->next->schema : p->output, out);
+        task_count_bytes(m->meter, p, m->next, out);
     if (m->next != NULL)
         mapped_at(out)->since_ns =
             uva_array_is_live(&in->data) || m->meter->times != NULL ? 0 : at_ns;
@@ -255,7 +255,7 @@ static int task_map_one(const struct uva__task *task,
 {
     int code;
 
-    in->schema = &m->schema;
+    in->schema = &m->measure->schema;
     in->metadata = task->info.metadata.block;
     in->ordinal = task->info.ordinal;
     in->stream = NULL;

@@ -477,7 +477,8 @@ START_TEST(every_allocation_may_fail)
         enomem += code == ENOMEM;
         ck_assert(code == 4711 || (failed && code == ENOMEM));
     }
-    ck_assert_int_gt(enomem, 5);
+    ck_assert_int_gt(enomem,
+                     _i == 1 ? 5 : 4); /* the copy of the schema is kept */
     ck_assert_str_eq(p.consumer.transcript, "schema 1 2 3 failed");
 }
 END_TEST

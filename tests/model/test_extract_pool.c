@@ -16,6 +16,7 @@ static struct {
     struct uva__rt rt;
     struct uva__meter meter;
     struct uva__producer producer;
+    struct uva__measure measure;
     struct uva__extract_pool extract_pool;
     struct uva__flight_batch entries[ENTRIES];
     struct uva__task slots[ENTRIES];
@@ -119,11 +120,6 @@ void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
 static void array_release(struct ArrowArray *array)
 {
     array->release = NULL;
-}
-
-static void schema_release(struct ArrowSchema *schema)
-{
-    schema->release = NULL;
 }
 
 static int entry_extract(struct ArrowAsyncTask *task,
@@ -233,10 +229,10 @@ static void loop_run(void *arg)
 
 static void first(void *arg)
 {
-    const struct ArrowSchema schema = {.format = "+s",
-                                       .release = schema_release};
+    static const struct ArrowSchema schema = {.format = "+s"};
 
-    if (uva__extract_pool_prepare(&world.extract_pool, &schema) != 0)
+    uva__measure_lend(&world.measure, &world.rt.allocator, &schema);
+    if (uva__extract_pool_prepare(&world.extract_pool, &world.measure) != 0)
         sim_fail("no memory");
     for (int i = 0; i < WORKERS; i++)
         sim_spawn("worker", worker_run, arg);

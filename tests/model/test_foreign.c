@@ -58,6 +58,7 @@ struct peer {
 static struct {
     struct uva__rt rt;
     struct uva__meter meter;
+    struct uva__measure measure;
     struct uva__foreign foreign;
     struct peer peer;
     struct uva__atomic64 posted;
@@ -76,6 +77,26 @@ static enum mutant mutant; /* mutant of the case */
 static int now;            /* index of the case */
 
 /* ---- what surrounds it -------------------------------------------------- */
+
+/* The outline of the schema is made before any other thread knows of it. */
+int uva__outline_acquire(struct uva__rt *rt, const struct ArrowSchema *schema,
+                         struct uva__outline **out)
+{
+    *out = (struct uva__outline *)(void *)&world.measure;
+    return uva__measure_init(&world.measure, &rt->allocator, schema);
+}
+
+void uva__outline_release(struct uva__outline *outline)
+{
+    if (outline != NULL)
+        uva__measure_fini(&world.measure);
+}
+
+const struct uva__measure *
+uva__outline_measure(const struct uva__outline *outline)
+{
+    return (const struct uva__measure *)(const void *)outline;
+}
 
 struct uva__handler_slot *uva__slots_take_handler(struct uva__rt *rt,
                                                   size_t size)

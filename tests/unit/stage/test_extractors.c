@@ -12,16 +12,10 @@
 #include "support/faulty_allocator.h"
 #include "uvarrow/arrow.h"
 
-static void schema_release(struct ArrowSchema *schema)
-{
-    schema->release = NULL;
-}
-
 START_TEST(without_worker_threads_no_extractor_is_launched)
 {
     static const struct uva__wakeup_ops no_ops;
-    const struct ArrowSchema schema = {
-        .format = "n", .name = "", .release = schema_release};
+    const struct uva__measure measure = {0}; /* no batch is extracted */
     struct faulty_allocator memory;
     struct uva_runtime_options options = {0};
     struct uva__producer producer = {0};
@@ -35,7 +29,7 @@ START_TEST(without_worker_threads_no_extractor_is_launched)
     ck_assert_int_eq(uva__rt_new(&options, &stage->source.rt), 0);
     stage->source.producer = &producer;
     uva__wakeup_init(&stage->source.wakeup, &no_ops, 1);
-    ck_assert_int_eq(uva__extract_pool_prepare(&pool, &schema), 0);
+    ck_assert_int_eq(uva__extract_pool_prepare(&pool, &measure), 0);
     uva__rt_retire(stage->source.rt);
     for (int i = 0; i < 3; i++) { /* more often than there are extractors */
         uva__extract_pool_grant(&pool, &entries[i]);
@@ -70,15 +64,14 @@ START_TEST(jobs_are_raised_once_when_a_consumer_begins_to_wait_for_read_ahead)
 {
     struct uva_runtime_options options = {0};
     struct faulty_allocator memory;
-    const struct ArrowSchema schema = {
-        .format = "n", .name = "", .release = schema_release};
+    const struct uva__measure measure = {0}; /* no batch is extracted */
     struct uva__extract_pool pool = {.workers = 2};
     struct uva__source *source = &pool.flight.stage.source;
 
     faulty_allocator_init(&memory, 0);
     options.allocator = faulty_allocator_table(&memory);
     ck_assert_int_eq(uva__rt_new(&options, &source->rt), 0);
-    ck_assert_int_eq(uva__extract_pool_prepare(&pool, &schema), 0);
+    ck_assert_int_eq(uva__extract_pool_prepare(&pool, &measure), 0);
     raised = 0;
     uva__extract_pool_want(&pool, 1); /* no job is queued */
     ck_assert_int_eq(raised, 0);
