@@ -95,6 +95,8 @@ struct news {
     /* makes the third argument, or frees the news if `env` is NULL; NULL:
      * there is none */
     napi_value (*value)(napi_env env, struct news *news);
+    /* JavaScript has not got the value. NULL: that does not matter */
+    void (*lost)(struct news *news);
 };
 
 /* Places in the array of numbers through which calls give several results */

@@ -104,34 +104,54 @@ static struct news *news_first(struct host *host)
     return news;
 }
 
-/* An exception that JavaScript has thrown is one that is not caught. */
-static void host_report(napi_env env)
+/* Takes an exception, so that it is not thrown in other code. */
+static napi_value exception_take(napi_env env)
 {
     napi_value exception = NULL;
     bool is_pending = false;
 
-    if (napi_is_exception_pending(env, &is_pending) == napi_ok && is_pending &&
-        napi_get_and_clear_last_exception(env, &exception) == napi_ok)
-        (void)napi_fatal_exception(env, exception);
+    if (napi_is_exception_pending(env, &is_pending) != napi_ok || !is_pending ||
+        napi_get_and_clear_last_exception(env, &exception) != napi_ok)
+        return NULL;
+    return exception;
 }
 
-/* onNews(kind, id, value) */
-static bool news_tell(napi_env env, const struct host *host, struct news *news,
-                      bool *was_called)
+/* onNews(kind, id, value): what a call of Node-API gave */
+static napi_status news_call(napi_env env, const struct host *host,
+                             const napi_value *args)
 {
-    napi_value function = NULL, global = NULL, args[3] = {0};
+    napi_value function = NULL, global = NULL;
+    napi_status status;
+
+    status = napi_get_reference_value(env, host->on_news, &function);
+    if (status == napi_ok)
+        status = napi_get_global(env, &global);
+    if (status == napi_ok)
+        status = napi_call_function(env, global, function, 3, args, NULL);
+    return status;
+}
+
+/* Whether JavaScript was told. An exception that it has thrown is one that is
+ * not caught; one of ours is dropped. */
+static bool news_tell(napi_env env, const struct host *host, struct news *news)
+{
+    void (*const lost)(struct news *) = news->lost;
+    napi_value args[3] = {0}, exception;
+    napi_status status = napi_generic_failure;
 
     args[0] = value_number(env, news->kind);
     args[1] = value_number(env, (double)news->id);
     args[2] = news->value != NULL ? news->value(env, news) : value_null(env);
-    if (args[0] == NULL || args[1] == NULL || args[2] == NULL ||
-        !value_ok(env,
-                  napi_get_reference_value(env, host->on_news, &function)) ||
-        !value_ok(env, napi_get_global(env, &global)))
-        return false;
-    *was_called = true;
-    return value_ok(env,
-                    napi_call_function(env, global, function, 3, args, NULL));
+    if (args[0] != NULL && args[1] != NULL && args[2] != NULL)
+        status = news_call(env, host, args);
+    if (status == napi_ok)
+        return true;
+    if (args[2] != NULL && lost != NULL)
+        lost(news);
+    exception = exception_take(env);
+    if (status == napi_pending_exception && exception != NULL)
+        (void)napi_fatal_exception(env, exception);
+    return status == napi_pending_exception;
 }
 
 /* Tells it in the next turn, which comes soon. */
@@ -139,26 +159,22 @@ static void host_again(struct host *host, struct news *news)
 {
     if (news != NULL)
         host_note(host, news);
+    (void)exception_take(host->env);
     (void)uva_runtime_loop(host->runtime);
 }
 
-/* News with a value have given it away: a call that JavaScript does not get
- * fails by its finalizer. */
+/* News with a value have given it away, and are not told again. */
 static void host_tell(struct host *host)
 {
     struct news *news;
 
     while (!host->is_closing && (news = news_first(host)) != NULL) {
         const bool has_value = news->value != NULL;
-        bool was_called = false;
 
-        if (news_tell(host->env, host, news, &was_called))
+        if (news_tell(host->env, host, news) || has_value)
             continue;
-        host_report(host->env);
-        if (!was_called && !has_value) {
-            host_again(host, news);
-            return;
-        }
+        host_again(host, news);
+        return;
     }
 }
 
@@ -167,20 +183,23 @@ static void host_tell(struct host *host)
 static void host_tell_scoped(struct host *host)
 {
     napi_callback_scope scope = NULL;
-    napi_value resource = NULL;
+    napi_value resource = NULL, exception;
 
     if (host->watch == NULL) { /* Node-API has opened one */
         host_tell(host);
         return;
     }
-    if (!value_ok(host->env, napi_create_object(host->env, &resource)) ||
-        !value_ok(host->env, napi_open_callback_scope(host->env, resource,
-                                                      host->context, &scope))) {
+    if (napi_create_object(host->env, &resource) != napi_ok ||
+        napi_open_callback_scope(host->env, resource, host->context, &scope) !=
+            napi_ok) {
         host_again(host, NULL);
         return;
     }
     host_tell(host);
     (void)napi_close_callback_scope(host->env, scope);
+    exception = exception_take(host->env); /* of a promise that ran */
+    if (exception != NULL)
+        (void)napi_fatal_exception(host->env, exception);
 }
 
 void host_turn(struct host *host)
@@ -198,7 +217,6 @@ void host_turn(struct host *host)
         return;
     }
     host_tell_scoped(host);
-    host_report(env);
     (void)napi_close_handle_scope(env, scope);
 }
 

@@ -92,25 +92,43 @@ static napi_value call_batch(napi_env env, struct call *call)
     return held_new(env, &rows, &batch);
 }
 
+/* JavaScript cannot be told: that is not to be found out by a collection. */
+static void call_lost(struct news *news)
+{
+    call_abandon((struct call *)((char *)news - offsetof(struct call, news)));
+}
+
+static napi_value call_pair(napi_env env, struct call *call,
+                            napi_value external)
+{
+    napi_value out = NULL, batch = NULL;
+
+    if (!value_ok(env, napi_create_array(env, &out)) ||
+        !value_ok(env, napi_set_element(env, out, 0, external)) ||
+        (batch = call_batch(env, call)) == NULL ||
+        !value_ok(env, napi_set_element(env, out, 1, batch)))
+        return NULL;
+    return out;
+}
+
 /* -> [call, batch] */
 static napi_value call_value(napi_env env, struct news *news)
 {
     struct call *call =
         (struct call *)((char *)news - offsetof(struct call, news));
-    napi_value out = NULL, item;
+    napi_value external, out;
 
     if (env == NULL) {
         call_free(call);
         return NULL;
     }
-    item = value_external(env, call, call_finalize);
-    if (item == NULL || !value_ok(env, napi_create_array(env, &out)) ||
-        !value_ok(env, napi_set_element(env, out, 0, item)))
+    external = value_external(env, call, call_finalize);
+    if (external == NULL)
         return NULL;
-    item = call_batch(env, call);
-    return item != NULL && value_ok(env, napi_set_element(env, out, 1, item))
-               ? out
-               : NULL;
+    out = call_pair(env, call, external);
+    if (out == NULL)
+        call_abandon(call);
+    return out;
 }
 
 /* give(call, batch or null, text of a failure or null) */
@@ -180,8 +198,10 @@ static int map_begin(void *ctx, struct uva_batch *in, struct uva_reply *reply)
     if (host->calls != NULL)
         host->calls->link = &call->next;
     host->calls = call;
-    call->news =
-        (struct news){.kind = NEWS_CALL, .id = map->id, .value = call_value};
+    call->news = (struct news){.kind = NEWS_CALL,
+                               .id = map->id,
+                               .value = call_value,
+                               .lost = call_lost};
     host_note(host, &call->news);
     return 0;
 }
