@@ -20,8 +20,8 @@ callgrind, as the difference between a short and a longer run; other programs on
 machine do not change them. --count counts them alone, also for programs that are
 linked with the other libraries of shapes.py, and writes docs/benchmarks_counts.json,
 which the page has beside the times. The measurements of serve/figures.py,
-postgresql/figures.py and values/figures.py are copied to the page from their own
-results, and the measurements of scripts/gpu_report as well.
+postgresql/figures.py, database/figures.py and values/figures.py are copied to the
+page from their own results, and the measurements of scripts/gpu_report as well.
 """
 import argparse
 import json
@@ -33,6 +33,7 @@ import subprocess
 import sys
 import tempfile
 
+import database.table
 import gpu_table
 import postgresql.table
 import report
@@ -57,6 +58,8 @@ SECTIONS = (("benchmarks_serve.json", "`uvarrow serve` beside another server",
              serve.table.lines),
             ("benchmarks_postgresql.json", "`uvarrow.adbc` beside asyncpg and "
              "psycopg_pool", postgresql.table.lines),
+            ("benchmarks_database.json", "A table read by a program of asyncio",
+             database.table.lines),
             ("benchmarks_values.json", "Values as text, beside pyarrow, polars and "
              "DuckDB", values.table.lines))
 PASSES = 3
