@@ -411,7 +411,9 @@ class Life(unittest.TestCase):
             self.late(server, "/query", 10, method="POST",
                       body=json.dumps({"sql": NEVER, "timeout": 10}).encode(),
                       Content_Type="application/json")
-            answer = server.ask(ENDLESS)
+            late = 3
+            while (answer := server.ask(ENDLESS)).status == 504:
+                late += 1  # a busy machine gave it no row in time
             self.assertEqual((answer.status, answer.is_whole), (200, False))
             for bad in ("0", "51", "-1", "x", "", "1x", "1.5", "1e1",
                         "99999999999999999999"):
@@ -425,7 +427,7 @@ class Life(unittest.TestCase):
                 self.assertEqual(answer.status, 400, bad)
                 self.assertIn("timeout is a number", answer.message())
             stats = server.wait(lambda stats: not stats["database"]["used"])
-            self.assertEqual(stats["queries"]["timed_out"], 4)
+            self.assertEqual(stats["queries"]["timed_out"], late + 1)
             self.assertEqual(stats["database"]["stuck"], 0)
 
     def test_connections_that_replace_stuck_ones(self):
@@ -495,6 +497,7 @@ class Life(unittest.TestCase):
                                           format))
                 self.assertEqual(answer.status, 400, format)
                 self.assertIn("--max-batch-bytes is 67108864", answer.message())
+                server.wait(is_quiet)  # its memory is free
             if not os.environ.get("UVA_TEST_SANITIZE"):
                 with open(f"/proc/{server.process.pid}/status",
                           encoding="ascii") as file:
@@ -595,17 +598,6 @@ class Life(unittest.TestCase):
         self.assertEqual(sum("access log:" in line for line in server.errors),
                          1, server.errors)
 
-    def test_signals_of_service_managers(self):
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-            with Server(name="signals") as server, server.client() as client:
-                server.process.send_signal(signal.SIGUSR1)
-                client.request(ENDLESS)
-                server.wait(lambda s: running(s) and running(s)[0]["begun"])
-                server.is_ending = True
-                server.process.send_signal(number)
-                server.process.send_signal(number)
-                self.assertEqual(server.stop(), 0, number)
-
     def test_queries_behind_each_other_on_one_connection(self):
         with Server(name="behind") as server, server.client() as client:
             for i in range(50):
@@ -697,55 +689,6 @@ class End(unittest.TestCase):
                 self.assertEqual(file.read(), before)
         os.remove(token)
         os.remove(path)
-
-    def test_a_deadline_ends_it(self):
-        server = Server("--drain-ms", "100", name="deadline")
-        with server.client() as client:
-            client.request(ENDLESS)
-            server.wait(lambda stats: any(q["paused"] for q in running(stats)))
-            server.terminate()
-            self.assertEqual(server.process.wait(PATIENCE), 0)
-            self.assertFalse(client.answer().is_whole)
-        self.assertEqual(server.stop(), 0, server.errors)
-
-    def test_a_log_that_nothing_reads_does_not_hold_it(self):
-        path = database("unread")
-        for signals in (1, 2):
-            process = subprocess.Popen(
-                [os.environ["UVA_TEST_TOOL"], "serve", "--driver",
-                 os.environ["UVA_TEST_DRIVER"], "--listen", "127.0.0.1:0",
-                 "--drain-ms", "100" if signals == 1 else "1000000", path],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE)
-            with process:
-                line = process.stderr.readline().decode()
-                port = int(line.rsplit(":", 1)[1])
-                text = (f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}"
-                        "\r\n\r\n")
-                with Client(port) as client:
-                    for _ in range(50):  # a pipe has 64 KiB
-                        client.send(text * 100)
-                        for _ in range(100):
-                            self.assertEqual(client.answer().status, 200)
-                    process.terminate()
-                    self.assertTrue(client.has_ended())
-                if signals == 2:
-                    process.terminate()
-                self.assertEqual(process.wait(PATIENCE), 0)
-                self.assertIn(b"access log", process.stderr.read())
-        os.remove(path)
-
-    def test_a_second_signal_ends_it(self):
-        server = Server(name="second")
-        with server.client() as client, server.client() as idle:
-            self.assertEqual(idle.ask("/health").status, 200)
-            client.request(ENDLESS)
-            server.wait(lambda stats: any(q["paused"] for q in running(stats)))
-            server.terminate()
-            self.assertTrue(idle.has_ended())  # the first one has arrived
-            server.terminate()
-            self.assertEqual(server.process.wait(PATIENCE), 0)
-        self.assertEqual(server.stop(), 0, server.errors)
 
     def test_the_access_log(self):
         with Server(name="log") as server:
