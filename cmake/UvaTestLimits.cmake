@@ -44,6 +44,8 @@ uva_limit(scripts/test_serve_page 180
     "starts a browser, and shows a million rows in it")
 uva_limit(scripts/test_serve_query 180
     "has a thousand clients, and 200 queries that fill the buffers of theirs")
+uva_limit(scripts/test_serve_schemathesis 600
+    "makes hundreds of requests of each operation, three times")
 uva_limit(unit/serve/test_serve_memory 180
     "asks for several thousand answers, in each of which an allocation fails")
 uva_limit(scripts/test_query_server 180

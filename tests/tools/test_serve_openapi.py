@@ -16,8 +16,8 @@ from server import FOREVER, Server, main  # noqa: E402
 TYPES = {"string": str, "boolean": bool, "integer": int, "array": list,
          "object": dict, "number": (int, float), "null": type(None)}
 KNOWN = {"type", "properties", "required", "additionalProperties", "items",
-         "enum", "minimum", "maxItems", "minLength", "description", "format",
-         "$ref"}
+         "enum", "minimum", "maxItems", "minLength", "pattern", "description",
+         "format", "$ref"}
 VALUES = {"sql": "SELECT 1 AS a", "format": "json", "parameters": "[]",
           "timeout": "1000", "table": "num%"}
 
@@ -53,6 +53,10 @@ class Openapi(unittest.TestCase):
             for name in types), (where, value, types))
         if "enum" in schema:
             self.assertIn(value, schema["enum"], where)
+        if isinstance(value, str):
+            self.assertGreaterEqual(len(value), schema.get("minLength", 0),
+                                    where)
+            self.assertRegex(value, schema.get("pattern", "^"), where)
         if "minimum" in schema:
             self.assertGreaterEqual(value, schema["minimum"], where)
         if isinstance(value, list):
