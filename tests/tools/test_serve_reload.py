@@ -299,7 +299,7 @@ class Options(unittest.TestCase):
         with Server("--config", path, name="options", path="",
                     driver="") as server:
             self.assertNotIn("have changed", reload(server))
-            put(path, text.replace("100", "200") + "host = a.example\n")
+            put(path, text.replace("= 100", "= 200") + "host = a.example\n")
             self.assertIn("SIGHUP: these options have changed, and need a "
                           "restart: host, max-url", reload(server))
             self.assertEqual(server.ask("/" + "x" * 150).status, 414)
