@@ -52,6 +52,17 @@ const char *uva__bytes_text(const struct uva__bytes *bytes)
     return bytes->size > 0 ? bytes->data : "";
 }
 
+void uva__bytes_fit(struct uva__bytes *bytes)
+{
+    char *data =
+        bytes->size == 0 ? NULL : realloc(bytes->data, bytes->size + 1);
+
+    if (data == NULL)
+        return;
+    bytes->data = data;
+    bytes->room = bytes->size + 1;
+}
+
 void uva__bytes_clear(struct uva__bytes *bytes, size_t keep)
 {
     if (bytes->room > keep) {

@@ -24,6 +24,9 @@ void uva__bytes_skip(struct uva__bytes *bytes, size_t size);
 /* Returns the text; "" for an empty one. Thread: any. */
 const char *uva__bytes_text(const struct uva__bytes *bytes);
 
+/* Gives back the room that is not used, if that is possible. Thread: any. */
+void uva__bytes_fit(struct uva__bytes *bytes);
+
 /* Empties the text; memory of more than `keep` bytes is freed. Thread: any. */
 void uva__bytes_clear(struct uva__bytes *bytes, size_t keep);
 

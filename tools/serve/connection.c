@@ -19,7 +19,7 @@
 /* Input that waits while a request is answered. */
 #define INPUT_MOST 65536
 
-/* Bytes to be written above which no more are taken. */
+/* Memory of what is to be written, above which no more is taken. */
 #define QUEUE_MOST 262144
 
 /* Time for a request that was sent before its connection had been idle for as
@@ -405,8 +405,7 @@ int uva__connection_send(struct uva__connection *connection,
 
 bool uva__connection_is_full(struct uva__connection *connection)
 {
-    const bool full =
-        uva__transport_queued(&connection->transport) >= QUEUE_MOST;
+    const bool full = uva__transport_held(&connection->transport) >= QUEUE_MOST;
 
     connection->was_full |= full;
     return full;
@@ -564,7 +563,7 @@ static bool connection_can_step(const struct uva__connection *c)
     return c->phase == UVA__CONNECTION_READING &&
            (c->looked_at < c->input.size ||
             c->request.phase == UVA__REQUEST_READY) &&
-           uva__transport_queued(&c->transport) < QUEUE_MOST;
+           uva__transport_held(&c->transport) < QUEUE_MOST;
 }
 
 static void connection_work(struct uva__connection *c)
@@ -620,7 +619,8 @@ static void on_end(struct uva__transport *transport, int code)
 static void on_written(struct uva__transport *transport, int code)
 {
     struct uva__connection *c = connection_of(transport);
-    const size_t queued = uva__transport_queued(transport);
+    const size_t queued = uva__transport_queued(transport),
+                 held = uva__transport_held(transport);
 
     if (code != 0) {
         connection_close(c, false);
@@ -633,10 +633,9 @@ static void on_written(struct uva__transport *transport, int code)
     if (c->phase != UVA__CONNECTION_READING ||
         (c->request.phase == UVA__REQUEST_IDLE && queued == 0))
         connection_wait(c);
-    if (c->phase == UVA__CONNECTION_READING && queued < QUEUE_MOST / 2)
+    if (c->phase == UVA__CONNECTION_READING && held < QUEUE_MOST / 2)
         connection_work(c);
-    if (c->was_full && queued < QUEUE_MOST / 2 &&
-        c->events.on_writable != NULL) {
+    if (c->was_full && held < QUEUE_MOST / 2 && c->events.on_writable != NULL) {
         c->was_full = false;
         c->events.on_writable(c->events.ctx);
     }

@@ -31,6 +31,9 @@ struct write {
     char head[];                      /* copies of head and tail */
 };
 
+/* Memory of a write beside its bytes: of many small ones it is the most. */
+#define WRITE_COST (sizeof(struct write) + 64)
+
 /* ---- writing ------------------------------------------------------------- */
 
 static void part_release(const struct uva__transport_part *part)
@@ -52,6 +55,7 @@ static void on_written(uv_write_t *request, int status)
     struct uva__transport *transport = w->transport;
 
     write_free(w);
+    transport->writes--;
     if (!transport->is_closing)
         transport->events->on_written(transport, -status);
 }
@@ -80,7 +84,9 @@ static int write_start(struct write *w, const uv_buf_t *buffers, unsigned count)
     const int code = uv_write(&w->request, (uv_stream_t *)&w->transport->tcp,
                               buffers, count, on_written);
 
-    if (code != 0)
+    if (code == 0)
+        w->transport->writes++;
+    else
         write_free(w);
     return -code;
 }
@@ -95,6 +101,7 @@ static int tls_send(struct write *w, int code)
         write_free(w);
         return code;
     }
+    uva__bytes_fit(&w->text);
     buffer = (uv_buf_t){.base = w->text.data, .len = w->text.size};
     return write_start(w, &buffer, 1);
 }
@@ -181,6 +188,11 @@ int uva__transport_write(struct uva__transport *transport, const char *head,
 size_t uva__transport_queued(const struct uva__transport *transport)
 {
     return uv_stream_get_write_queue_size((const uv_stream_t *)&transport->tcp);
+}
+
+size_t uva__transport_held(const struct uva__transport *transport)
+{
+    return uva__transport_queued(transport) + transport->writes * WRITE_COST;
 }
 
 int uva__transport_unconfirmed(const struct uva__transport *transport)

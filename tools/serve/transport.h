@@ -35,6 +35,7 @@ struct uva__transport {
     struct uva__tls_session *tls;               /* owns; NULL: plain */
     uv_shutdown_t shutdown;                     /* of our side */
     uv_connect_t connect;                       /* to a server */
+    size_t writes;                              /* that were not reported */
     bool is_connecting;                         /* on_connected follows */
     bool is_reading;                            /* the socket is read */
     bool is_shut;                               /* our side has ended */
@@ -83,6 +84,10 @@ UVA_MUST_CHECK int uva__transport_write(struct uva__transport *transport,
 
 /* Returns how many bytes the system has not taken. */
 size_t uva__transport_queued(const struct uva__transport *transport);
+
+/* Returns the memory of writes: these bytes, and the writes themselves, also
+ * those that are about to be reported. */
+size_t uva__transport_held(const struct uva__transport *transport);
 
 /* Returns how many bytes the system has taken and the peer has not confirmed; 0
  * where that is not known. It changes while the peer reads. */
