@@ -53,7 +53,19 @@ static const struct {
     {"streamStats", stats_stream},
 };
 
-NAPI_MODULE_INIT()
+#define EXPORTED __attribute__((visibility("default")))
+
+/* The names that each host looks for. The macro of Node-API for them declares
+ * one without a prototype. */
+EXPORTED int32_t node_api_module_get_api_version_v1(void);
+EXPORTED napi_value napi_register_module_v1(napi_env env, napi_value exports);
+
+int32_t node_api_module_get_api_version_v1(void)
+{
+    return NAPI_VERSION;
+}
+
+napi_value napi_register_module_v1(napi_env env, napi_value exports)
 {
     for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
         napi_value function = NULL;

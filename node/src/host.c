@@ -222,7 +222,7 @@ void host_turn(struct host *host)
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void host_left(void *ctx)
+static void host_unwatched(void *ctx)
 {
     struct host *host = ctx;
 
@@ -250,7 +250,8 @@ static void host_close(struct host *host)
     host_drop_news(host);
 }
 
-static void host_leave(napi_async_cleanup_hook_handle hook, void *ctx)
+/* The handle on the loop of Node.js is closed by that loop. */
+static void host_leave_watched(napi_async_cleanup_hook_handle hook, void *ctx)
 {
     struct host *host = host_acquire(ctx);
     struct watch *watch = host->watch;
@@ -258,13 +259,16 @@ static void host_leave(napi_async_cleanup_hook_handle hook, void *ctx)
     (void)hook;
     host_close(host);
     host->watch = NULL;
-    if (watch != NULL) {
-        watch_free(watch, host_left, host);
-        return;
-    }
+    watch_free(watch, host_unwatched, host);
+}
+
+static void host_leave_posted(void *ctx)
+{
+    struct host *host = ctx;
+
+    host_close(host);
     post_free(host->post);
     host->post = NULL;
-    host_left(host);
 }
 
 static void host_finalize(napi_env env, void *data, void *hint)
@@ -345,7 +349,7 @@ static void host_fail(struct host *host)
     host_release(host);
 }
 
-static void host_unwatched(void *ctx)
+static void host_start_undone(void *ctx)
 {
     host_fail(ctx);
 }
@@ -364,15 +368,33 @@ static struct host *host_new(napi_env env)
     return host;
 }
 
-/* Gives the host to the environment, whose end it follows. */
+/* Has the end of the environment close the runtime. Where turns are posted that
+ * takes one call; Deno frees the hook of several twice. */
+static bool host_add_hook(napi_env env, struct host *host)
+{
+    if (host->watch == NULL)
+        return value_ok(
+            env, napi_add_env_cleanup_hook(env, host_leave_posted, host));
+    return value_ok(env, napi_add_async_cleanup_hook(env, host_leave_watched,
+                                                     host, &host->hook));
+}
+
+static void host_remove_hook(napi_env env, struct host *host)
+{
+    if (host->watch == NULL)
+        (void)napi_remove_env_cleanup_hook(env, host_leave_posted, host);
+    else
+        (void)napi_remove_async_cleanup_hook(host->hook);
+}
+
+/* Gives the host to the environment. */
 static bool host_settle(napi_env env, struct host *host)
 {
-    if (!value_ok(env, napi_add_async_cleanup_hook(env, host_leave, host,
-                                                   &host->hook)))
+    if (!host_add_hook(env, host))
         return false;
     if (value_ok(env, napi_set_instance_data(env, host, host_finalize, NULL)))
         return true;
-    (void)napi_remove_async_cleanup_hook(host->hook);
+    host_remove_hook(env, host);
     return false;
 }
 
@@ -400,7 +422,7 @@ napi_value host_start(napi_env env, napi_callback_info info)
         return NULL;
     }
     watch_stop(watch);
-    watch_free(watch, host_unwatched, host);
+    watch_free(watch, host_start_undone, host);
     return NULL;
 }
 

@@ -30,6 +30,8 @@ PASS(napi_add_async_cleanup_hook,
      (napi_env env, napi_async_cleanup_hook hook, void *arg,
       napi_async_cleanup_hook_handle *out),
      (env, hook, arg, out))
+PASS(napi_add_env_cleanup_hook,
+     (napi_env env, void (*hook)(void *ctx), void *ctx), (env, hook, ctx))
 PASS(napi_adjust_external_memory, (napi_env env, int64_t change, int64_t *out),
      (env, change, out))
 PASS(napi_async_init,
