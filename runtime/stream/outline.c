@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the outline of the last stream: a server has many streams of few
- * schemas. */
+/* Keeps the outlines that were used last: a server has many streams of few
+ * schemas, and a stream has a second one if a stage changes its schema. */
 #include "stream/outline.h"
 
 #include <errno.h>
@@ -8,6 +8,8 @@
 #include "arrow/structs.h"
 #include "base/atomic.h"
 #include "base/memory.h"
+
+enum { OUTLINES = 4 }; /* kept at most */
 
 struct uva__outline {
     struct uva__atomic64 users;            /* streams, and the runtime */
@@ -19,7 +21,8 @@ struct uva__outline {
 struct outline_kept {
     struct uva__rt_data data; /* first */
     struct uva__lock lock;
-    struct uva__outline *last; /* counts; NULL: no stream had a schema yet */
+    struct uva__outline *last[OUTLINES]; /* counts: the last one first; NULL
+                                            after them */
 };
 
 struct uva__outline *uva__outline_share(struct uva__outline *outline)
@@ -42,7 +45,8 @@ static void kept_free(struct uva__rt *rt, struct uva__rt_data *data)
     struct outline_kept *kept =
         uva__container_of(data, struct outline_kept, data);
 
-    uva__outline_release(kept->last);
+    for (int i = 0; i < OUTLINES; i++)
+        uva__outline_release(kept->last[i]);
     uva__memory_free(&rt->allocator, kept, sizeof(*kept));
 }
 
@@ -56,28 +60,53 @@ static struct uva__rt_data *kept_new(struct uva__rt *rt)
     return &kept->data;
 }
 
-/* Gives the outline that is kept, with a count for the caller; or NULL. */
-static struct uva__outline *kept_acquire(struct outline_kept *kept)
+/* Gives an outline that is kept, with a count for the caller; or NULL. */
+static struct uva__outline *kept_acquire(struct outline_kept *kept, int i)
 {
     struct uva__outline *outline;
 
     uva__lock_take(&kept->lock);
-    outline = uva__outline_share(kept->last);
+    outline = uva__outline_share(kept->last[i]);
     uva__lock_drop(&kept->lock);
     return outline;
 }
 
-/* Keeps a new outline in place of the last one. */
-static void kept_replace(struct outline_kept *kept,
-                         struct uva__outline *outline)
+/* Keeps an outline as the last one: moves it there, or drops the oldest. */
+static void kept_put(struct outline_kept *kept, struct uva__outline *outline)
 {
-    struct uva__outline *before;
+    struct uva__outline *moved = uva__outline_share(outline), *next;
 
     uva__lock_take(&kept->lock);
-    before = kept->last;
-    kept->last = uva__outline_share(outline);
+    for (int i = 0; i < OUTLINES; i++) {
+        next = kept->last[i];
+        kept->last[i] = moved;
+        moved = next;
+        if (next == NULL || next == outline)
+            break;
+    }
     uva__lock_drop(&kept->lock);
-    uva__outline_release(before);
+    uva__outline_release(moved);
+}
+
+/* Finds the outline of a schema with these contents, with a count for the
+ * caller; or NULL. Others are told apart by their first difference. */
+static struct uva__outline *kept_find(struct outline_kept *kept,
+                                      const struct ArrowSchema *schema)
+{
+    struct uva__outline *outline;
+
+    for (int i = 0; i < OUTLINES; i++) {
+        outline = kept_acquire(kept, i);
+        if (outline == NULL)
+            break;
+        if (uva__structs_is_like(&outline->measure.schema, schema)) {
+            if (i > 0)
+                kept_put(kept, outline);
+            return outline;
+        }
+        uva__outline_release(outline);
+    }
+    return NULL;
 }
 
 /* Makes an outline with a count for the caller. 0, or as
@@ -118,13 +147,11 @@ int uva__outline_acquire(struct uva__rt *rt, const struct ArrowSchema *schema,
     *out = NULL;
     if (kept == NULL)
         return ENOMEM;
-    *out = kept_acquire(kept);
-    if (*out != NULL && uva__structs_is_like(&(*out)->measure.schema, schema))
+    *out = kept_find(kept, schema);
+    if (*out != NULL)
         return 0;
-    uva__outline_release(*out);
-    *out = NULL;
     code = outline_new(&rt->allocator, schema, out);
     if (code == 0)
-        kept_replace(kept, *out);
+        kept_put(kept, *out);
     return code;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The outline of a schema: a copy of it, and its plan. A stage takes that of
- * the source above it, if it passes the schema on. A runtime keeps that of its
- * last stream, and the next stream shares it, if its schema has the same
- * contents.
- */
+ * the source above it, if it passes the schema on. A runtime keeps those of
+ * its last streams, and the next stream shares one, if its schema has the same
+ * contents. */
 #ifndef UVA_STREAM_OUTLINE_H
 #define UVA_STREAM_OUTLINE_H
 
