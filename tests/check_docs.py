@@ -40,7 +40,7 @@ C = ("-std=gnu11",)
 COMPILERS = {False: ("cc",), True: ("g++", "clang++")}
 CPP = ("-x", "c++", "-std=gnu++20", "-Wpedantic", "-Wno-unknown-warning-option",
        "-Wno-subobject-linkage") # the file is not the one of #line
-FLAGS = ("-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+FLAGS = ("-fsyntax-only", "-Iexamples", "-Wall", "-Wextra", "-Werror",
          "-Wno-unused", "-Wno-unused-parameter", "-Wno-uninitialized")
 BEGIN = """#include <errno.h>
 #include <stdio.h>
