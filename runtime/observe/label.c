@@ -169,6 +169,15 @@ struct uva__meter *uva__label_add_meter(struct uva__label *label,
     return meter;
 }
 
+void uva__label_part(struct uva__label *label, struct uva__meter *meter)
+{
+    void *const name = uva__atomic_ptr_load(&label->now);
+
+    if (name != uva__atomic_ptr_load(&label->part))
+        uva__atomic_ptr_store(&meter->part, name);
+    uva__atomic_ptr_store(&label->part, name);
+}
+
 void uva__label_join(struct uva__meter *meter, struct uva__label *other)
 {
     other->beside = uva__atomic_ptr_load(&meter->joined);

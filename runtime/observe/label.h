@@ -81,6 +81,9 @@ struct uva__meter {
     struct uva__atomic_ptr next;    /* owns: of the stage that was added next */
     struct uva__atomic_ptr joined;  /* counts: labels of other streams that the
                                        stage takes in, a list */
+    struct uva__atomic_ptr part;    /* borrows: the name of the stream before
+                                       this stage, which takes in others, too;
+                                       or NULL */
     struct uva__meter_loop loop;
     struct uva__meter_shared shared;
 };
@@ -245,7 +248,8 @@ static inline void uva__meter_wake_outside(struct uva__meter *meter,
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Fills in `out` but for `next`. Thread: any that holds the label. */
+/* Fills in `out` but for `next` and `stream`. Thread: any that holds the label.
+ */
 void uva__meter_read(const struct uva__meter *meter,
                      struct uva_stage_stats *out);
 
@@ -263,6 +267,8 @@ struct uva__label {
     struct uva__rt *rt;        /* holds its memory */
     struct uva__atomic64 refs; /* the stream, its sources, checks on its hops */
     struct uva__atomic_ptr now;    /* owns: the name; may be NULL */
+    struct uva__atomic_ptr part;   /* borrows: the name that it had when it took
+                                      in other streams; or NULL */
     struct uva__label_name *kept;  /* owns: of its source; may be NULL */
     uint64_t id;                   /* number of the stream in its runtime */
     struct uva__atomic_ptr meters; /* owns: of its stages, the source first */
@@ -321,5 +327,19 @@ static inline const char *uva__label_text(const struct uva__label *label)
 
     return name != NULL ? name->text : NULL;
 }
+
+/* The name in front of its errors, as that, but NULL if it is the name of a
+ * part. Thread: any. */
+static inline const char *uva__label_whole(const struct uva__label *label)
+{
+    return label != NULL && uva__atomic_ptr_load(&label->now) !=
+                                uva__atomic_ptr_load(&label->part)
+               ? uva__label_text(label)
+               : NULL;
+}
+
+/* Has the name belong to the part of the stream above the stage of `meter`,
+ * which takes in others, too. Thread: builder. */
+void uva__label_part(struct uva__label *label, struct uva__meter *meter);
 
 #endif

@@ -189,8 +189,9 @@ static enum uva_waiting meter_waits_for(const struct uva__meter *meter,
         meter->source != NULL ? meter->source : meter;
     const int32_t blocked = uva__small_counter_get(&meter->loop.blocked);
 
-    if (uva__small_counter_get(&counts->over) != 0 ||
-        uva__small_counter_get(&meter->loop.inside) != 0 ||
+    if (uva__small_counter_get(&counts->over) != 0)
+        return UVA_WAITING_OVER;
+    if (uva__small_counter_get(&meter->loop.inside) != 0 ||
         uva__small_counter_get(&meter->shared.jobs_running) > 0)
         return UVA_WAITING_NONE;
     if (meter->source != NULL)

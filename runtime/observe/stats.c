@@ -31,14 +31,28 @@ static void list_connect(struct list *list, size_t from)
             list->stages[i].next = (int32_t)list->count;
 }
 
+/* Stages from number `from` on that have no name of a stream so far get this
+ * one, which may be NULL. */
+static void list_name(struct list *list, size_t from, const char *name)
+{
+    for (size_t i = from; i < list->count && i < list->room; i++)
+        if (list->stages[i].stream == NULL)
+            list->stages[i].stream = name;
+}
+
 /* Adds the stages of a stream, with the stages of streams that they take in. */
 static void list_add_stream(struct list *list, const struct uva__label *label)
 {
     const struct uva__meter *meter = uva__atomic_ptr_load(&label->meters);
+    const struct uva__label_name *part;
     const struct uva__label *joined;
-    size_t from = list->count;
+    const size_t begin = list->count;
+    size_t from = begin;
 
     for (; meter != NULL; meter = uva__atomic_ptr_load(&meter->next)) {
+        part = uva__atomic_ptr_load(&meter->part);
+        if (part != NULL)
+            list_name(list, begin, part->text);
         joined = uva__atomic_ptr_load(&meter->joined);
         for (; joined != NULL; joined = joined->beside)
             list_add_stream(list, joined);
@@ -46,6 +60,7 @@ static void list_add_stream(struct list *list, const struct uva__label *label)
         from = list->count;
         list_add(list, meter);
     }
+    list_name(list, begin, uva__label_whole(label));
 }
 
 int uva_stream_get_stats(const struct uva_stream *stream,

@@ -380,7 +380,7 @@ static struct ArrowAsyncTask reader_take(struct uva__task_ring *r)
 static void reader_fail(struct uva__task_ring *r)
 {
     const struct uva__failure *failure = &r->inlet.failure;
-    const char *name = uva__stream_name(r->stream);
+    const char *name = uva__label_whole(r->stream->label);
 
     uva__failure_format(&r->reader.outcome, &r->stream->rt->allocator,
                         failure->code, "%s%s%s", name != NULL ? name : "",

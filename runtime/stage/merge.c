@@ -17,8 +17,9 @@
  *              the target of a map that each other input has, and these are
  *              opened then; never, if it does not come.
  *
- * Failures:    an input: the failure follows the queued batches, and the other
- *              inputs are cancelled; or, with keep_going, it follows the ends
+ * Failures:    an input: the failure, with the input's name in front of its
+ *              text, follows the queued batches, and the other inputs are
+ *              cancelled; or, with keep_going, it follows the ends
  *              of the other inputs. A schema that differs: its input
  *              fails.
  *
@@ -51,6 +52,8 @@ struct input {
     struct uva__inlet inlet;        /* first */
     struct merge *merge;            /* borrows; counted while it runs */
     const struct uva__label *label; /* borrows: the merge's stream counts it */
+    const char *name;               /* borrows: of the input, from its label; or
+                                       NULL */
     struct uva__share share;        /* of the batches, in the input's account */
     struct uva__intake in;          /* with the window of each input */
     struct uva__kept kept;          /* batches, for the producer below */
@@ -165,6 +168,15 @@ static void merge_free(struct uva__source *source,
     uva__cast_target_release(m->target);
 }
 
+/* Has its failure be that of the merge, with its name in the text. */
+static void input_fail(struct input *input)
+{
+    struct merge *m = input->merge;
+
+    uva__failure_move(&input->inlet.failure, &m->failure, allocator_of(m));
+    uva__failure_name(&m->failure, allocator_of(m), input->name);
+}
+
 static void input_over(struct input *input)
 {
     struct merge *m = input->merge;
@@ -172,7 +184,7 @@ static void input_over(struct input *input)
     input->inlet_over = true;
     m->over++;
     if (!m->ordered && m->failure.code == 0)
-        uva__failure_move(&input->inlet.failure, &m->failure, allocator_of(m));
+        input_fail(input);
 }
 
 /* Gives up an input that was not opened. */
@@ -310,7 +322,7 @@ static void merge_advance(struct merge *m)
         input = &m->inputs[m->current];
         if (!input->inlet_over)
             return;
-        uva__failure_move(&input->inlet.failure, &m->failure, allocator_of(m));
+        input_fail(input);
         if (m->failure.code != 0 || input->in.held > 0)
             return;
         m->current++;
@@ -397,15 +409,30 @@ static struct uva__task *merge_take(struct uva__source *source)
     return task;
 }
 
-/* Among several inputs, the first running one stands for all. */
-static const struct uva__source *merge_above(const struct uva__source *source)
+/* Among several inputs, the first running one stands for all; NULL: there is
+ * none. */
+static const struct input *merge_awaited(const struct uva__source *source)
 {
     const struct merge *m = uva__container_of(source, struct merge, source);
     size_t i = 0;
 
     while (i < m->opened && m->inputs[i].inlet_over)
         i++;
-    return i < m->opened ? uva__inlet_source(&m->inputs[i].inlet) : NULL;
+    return i < m->opened ? &m->inputs[i] : NULL;
+}
+
+static const struct uva__source *merge_above(const struct uva__source *source)
+{
+    const struct input *input = merge_awaited(source);
+
+    return input != NULL ? uva__inlet_source(&input->inlet) : NULL;
+}
+
+static const char *merge_part(const struct uva__source *source)
+{
+    const struct input *input = merge_awaited(source);
+
+    return input != NULL ? input->name : NULL;
 }
 
 static void merge_stop(struct uva__source *source)
@@ -441,6 +468,7 @@ static const struct uva__source_ops merge_ops = {
     .free = merge_free,
     .need = merge_need,
     .above = merge_above,
+    .part = merge_part,
 };
 
 /* The arguments of merge_make(). */
@@ -466,6 +494,7 @@ static void input_init(struct input *input, struct merge *m,
     uva__intake_init(&input->in, window);
     uva__share_join(&input->share, &above->source->share);
     input->label = above->source->label;
+    input->name = uva__label_whole(input->label);
     m->source.sized =
         m->source.sized && above->source->sized && above->maps == NULL;
     m->source.uses_stream =
@@ -591,8 +620,10 @@ static int merge_add(struct uva_stream *stream, const struct setup *given,
         code = other_take(stream, &setup, i);
     if (code == 0)
         code = uva__stream_wrap(stream, merge_make, &setup);
-    for (i = 0; code == 0 && i < setup.count; i++)
+    for (i = setup.count; code == 0 && i-- > 0;) /* the last one is first */
         uva__label_join(stream->tail->source->meter, setup.others[i]->label);
+    if (code == 0)
+        uva__label_part(stream->label, stream->tail->source->meter);
     for (i = 0; !taken && setup.others != NULL && i < setup.count; i++)
         uva_stream_release(setup.others[i]);
     return code;

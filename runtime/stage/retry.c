@@ -144,6 +144,8 @@ static void attempt_begin(struct retry *r, struct uva_stream *stream)
         attempt_open(r, stream);
         return;
     }
+    uva__label_release(r->from); /* its text has its name */
+    r->from = NULL;
     uva__failure_fini(failure, allocator_of(r));
     uva__failure_set(failure, allocator_of(r), code, &error, NULL);
     uva_stream_release(stream);
@@ -247,6 +249,8 @@ static void retry_conclude(struct retry *r)
         return;
     }
     delay_end(r);
+    uva__failure_name(&r->stage.inlet.failure, allocator_of(r),
+                      uva__label_whole(r->from));
     uva__inlet_conclude(&r->stage.inlet, &r->stage.source);
 }
 

@@ -233,17 +233,18 @@ static void limit_fail(const struct uva__deadlines *d, enum limit limit,
     static const char *const missing[LIMITS] = {
         "no schema came", "no first batch came", "no batch came",
         "the stream has not ended", "the calls of its source were not done"};
-    const char *stage = d->source->name;
+    const char *stage = d->source->name, *part = NULL;
     enum uva_waiting what = UVA_WAITING_CONSUMER;
 
     if (limit == LIMIT_BUSY)
         what = UVA_WAITING_SOURCE;
     else if (waits_for_schema(d) || d->since_ns != 0)
-        what = uva__source_waiting(d->source, &stage);
-    uva__failure_format(failure, &d->rt->allocator, ETIMEDOUT,
-                        "timeout: %s within %lld ms (%s); %s waits for %s",
-                        missing[limit], (long long)d->limit_ms[limit],
-                        names[limit], stage, uva__waiting_text(what));
+        what = uva__source_waiting(d->source, &stage, &part);
+    uva__failure_format(
+        failure, &d->rt->allocator, ETIMEDOUT,
+        "timeout: %s within %lld ms (%s); %s%s%s waits for %s", missing[limit],
+        (long long)d->limit_ms[limit], names[limit], part != NULL ? part : "",
+        part != NULL ? ": " : "", stage, uva__waiting_text(what));
 }
 
 /* ---- on the loop -------------------------------------------------------- */

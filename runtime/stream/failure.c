@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arrow/vendor_error.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 static const char ended_silently[] =
@@ -74,6 +75,22 @@ void uva__failure_move(struct uva__failure *from, struct uva__failure *to,
     uva__failure_fini(to, allocator);
     *to = *from;
     *from = (struct uva__failure){0};
+}
+
+void uva__failure_name(struct uva__failure *failure,
+                       const struct uva_allocator *allocator, const char *name)
+{
+    struct uva_error error = {0};
+
+    if (failure->code == 0 || name == NULL)
+        return;
+    if (failure->detail == NULL)
+        failure->detail = uva__memory_new(allocator, sizeof(*failure->detail));
+    if (failure->detail == NULL)
+        return;
+    (void)uva__failure_get(failure, &error);
+    uva__error_prefix(&error, name);
+    failure->detail->error = error;
 }
 
 const struct uva_error *uva__failure_error(const struct uva__failure *failure)

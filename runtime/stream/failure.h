@@ -44,6 +44,11 @@ void uva__failure_copy(const struct uva__failure *from, struct uva__failure *to,
 void uva__failure_move(struct uva__failure *from, struct uva__failure *to,
                        const struct uva_allocator *allocator);
 
+/* Puts a name in front of the text; NULL, or without a failure or memory: no
+ * effect. */
+void uva__failure_name(struct uva__failure *failure,
+                       const struct uva_allocator *allocator, const char *name);
+
 /* The text, never NULL. Borrows. */
 const char *uva__failure_message(const struct uva__failure *failure);
 

@@ -435,7 +435,7 @@ static void producer_move_error(struct uva__producer *p)
 {
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
     const struct uva__failure *failure = uva__producer_failure(p);
-    const char *name = uva__label_text(p->source->label);
+    const char *name = uva__label_whole(p->source->label);
     struct uva_error error;
 
     if (p->loop->state.phase == UVA__PHASE_OPENING) /* Clauses: AP-20. */

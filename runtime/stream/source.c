@@ -63,9 +63,10 @@ bool uva__source_uses_stream(const struct uva__source *source)
 }
 
 enum uva_waiting uva__source_waiting(const struct uva__source *source,
-                                     const char **name)
+                                     const char **name, const char **part)
 {
     const struct uva__source *above = source;
+    const char *inner;
     struct uva_stage_stats now;
     bool is_stage = false;
 
@@ -77,8 +78,14 @@ enum uva_waiting uva__source_waiting(const struct uva__source *source,
                              now.waiting == UVA_WAITING_CONSUMER)
                     ? source->ops->above(source)
                     : NULL;
+        inner = above != NULL && source->ops->part != NULL
+                    ? source->ops->part(source)
+                    : NULL;
+        *part = inner != NULL ? inner : *part;
     }
     *name = source->name;
+    if (now.waiting == UVA_WAITING_OVER)
+        now.waiting = UVA_WAITING_NONE;
     if (now.waiting == UVA_WAITING_NONE && is_stage)
         return UVA_WAITING_WORKER; /* which has not finished */
     return now.waiting == UVA_WAITING_NONE ||

@@ -53,6 +53,9 @@ struct uva__source_ops {
     /* Gives the source above a stage that has started, from which its next
      * batch has to come; NULL: it does not. No function: the user's source. */
     const struct uva__source *(*above)(const struct uva__source *source);
+    /* the name of the stream to which that source belongs, if it is not this
+     * one; may be NULL, and give NULL. Thread: loop */
+    const char *(*part)(const struct uva__source *source);
     /* Gives how long calls of the user's source have taken so far, with a call
      * that runs at `now_ns`, and whether one does. No function: it is not
      * measured. */
@@ -164,10 +167,10 @@ bool uva__source_uses_stream(const struct uva__source *source);
 /* The wait of a source that has started and gives no batch: as its meter shows
  * it, or the meter of the source above it, for which it waits. As a fact, and
  * in the words of an error; sets `*name` to the name of the source that does
- * wait.
+ * wait, and `*part` to the name of its stream, if that is an input of a merge.
  * Thread: loop. */
 enum uva_waiting uva__source_waiting(const struct uva__source *source,
-                                     const char **name);
+                                     const char **name, const char **part);
 const char *uva__waiting_text(enum uva_waiting waiting);
 
 #endif

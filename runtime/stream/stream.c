@@ -300,7 +300,7 @@ static void stream_note(struct uva_stream *s, enum uva_trace_kind kind,
 
 void uva__stream_name_error(const struct uva_stream *s, struct uva_error *error)
 {
-    const char *name = uva__stream_name(s);
+    const char *name = uva__label_whole(s->label);
 
     if (name != NULL && error != NULL)
         uva__error_prefix(error, name);

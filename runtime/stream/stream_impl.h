@@ -114,8 +114,8 @@ static inline const char *uva__stream_name(const struct uva_stream *stream)
 }
 
 /* Puts the name in front of the text of an error that is about to be given to
- * the user; stored errors do not have it. No effect without a name, and on
- * NULL. Thread: any. */
+ * the user; stored errors do not have it. No effect without a name, if the name
+ * is that of an input of a merge, and on NULL. Thread: any. */
 void uva__stream_name_error(const struct uva_stream *stream,
                             struct uva_error *error);
 

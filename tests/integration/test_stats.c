@@ -35,7 +35,7 @@ static void read_stats(const struct uva_stream *stream)
     ck_assert_int_eq(uva_stream_get_stats(stream, stages, &count), 0);
     ck_assert_uint_le(count, STAGES);
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < 8; k++)
+        for (size_t k = 0; k < 7; k++)
             ck_assert_int_eq(stages[i].reserved[k], 0);
 }
 
@@ -194,7 +194,7 @@ START_TEST(a_merge_has_its_inputs_counts)
     ck_assert_int_ge(stages[2].queued_max, 1);
     ck_assert_int_eq(stages[2].queued, 0);
     for (size_t i = 0; i < count; i++)
-        ck_assert_int_eq(stages[i].waiting, UVA_WAITING_NONE);
+        ck_assert_int_eq(stages[i].waiting, UVA_WAITING_OVER);
     fixture_close(&f);
 }
 END_TEST
@@ -228,7 +228,7 @@ START_TEST(a_stream_that_has_ended_has_its_counts)
     ck_assert_int_ge(stages[0].queued_max, 1);
     ck_assert_int_gt(stages[0].queued_bytes_max, 0);
     for (size_t i = 0; i < count; i++) {
-        ck_assert_int_eq(stages[i].waiting, UVA_WAITING_NONE);
+        ck_assert_int_eq(stages[i].waiting, UVA_WAITING_OVER);
         ck_assert_int_eq(stages[i].queued, 0);
         ck_assert_int_eq(stages[i].queued_bytes, 0);
         ck_assert_int_eq(stages[i].dropped, 0);
@@ -422,7 +422,7 @@ START_TEST(without_a_request_it_waits_for_the_consumer)
     ck_assert_int_eq(stages[0].waiting, UVA_WAITING_CONSUMER);
     fixture_start(&f);
     loop_until(&f.loop, two_are_held, NULL);
-    ck_assert_int_eq(stages[0].waiting, UVA_WAITING_NONE); /* all was taken */
+    ck_assert_int_eq(stages[0].waiting, UVA_WAITING_OVER); /* all was taken */
     ck_assert_int_eq(stages[2].waiting, UVA_WAITING_CONSUMER);
     ck_assert_int_eq(atomic_load(&f.got.batches), 2);
     ck_assert_int_ge(stages[2].queued_max, 2);
@@ -750,7 +750,7 @@ static void *reader_run(void *ctx)
             ck_assert_int_ge(now[i].requested, before[i].requested);
             ck_assert_int_ge(now[i].queued_max, before[i].queued_max);
             ck_assert_int_ge(now[i].waiting, UVA_WAITING_NONE);
-            ck_assert_int_le(now[i].waiting, UVA_WAITING_MEMORY);
+            ck_assert_int_le(now[i].waiting, UVA_WAITING_OVER);
         }
         memcpy(before, now, sizeof(before));
     } while (!atomic_load(&over));

@@ -736,6 +736,7 @@ static const char *waiting_name(enum uva_waiting waiting)
         [UVA_WAITING_MEMORY] = "memory",
         [UVA_WAITING_PERMIT] = "permit",
         [UVA_WAITING_TIME] = "time",
+        [UVA_WAITING_OVER] = "over",
     };
 
     return names[waiting];
@@ -745,7 +746,7 @@ static const char *waiting_name(enum uva_waiting waiting)
 static PyObject *stats_row(const struct uva_stage_stats *s)
 {
     return Py_BuildValue(
-        "(ssLLLLiLLLLLLLdddddL)", s->name, waiting_name(s->waiting),
+        "(ssLLLLiLLLLLLLdddddLs)", s->name, waiting_name(s->waiting),
         (long long)s->batches, (long long)s->rows, (long long)s->queued,
         (long long)s->dropped, (int)s->next, (long long)s->rows_expected,
         (long long)s->bytes_expected, (long long)s->requested,
@@ -753,7 +754,8 @@ static PyObject *stats_row(const struct uva_stage_stats *s)
         (long long)s->queued_max, (long long)s->queued_bytes_max,
         (double)s->busy_ns / 1e9, (double)s->busy_max_ns / 1e9,
         (double)s->starved_ns / 1e9, (double)s->idle_ns / 1e9,
-        (double)s->worker_wait_ns / 1e9, (long long)s->wakeups);
+        (double)s->worker_wait_ns / 1e9, (long long)s->wakeups,
+        s->stream != NULL ? s->stream : "");
 }
 
 /* The statistics of `count` stages. */

@@ -151,6 +151,7 @@ class StageStats(NamedTuple):
     idle: float
     worker_wait: float
     wakeups: int
+    stream: str
 
 class RuntimeStats(NamedTuple):
     streams_open: int

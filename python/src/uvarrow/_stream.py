@@ -26,7 +26,11 @@ class StageStats(NamedTuple):
     they are not measured; `requested` is 2 ** 63 - 1 without a limit. Times are
     seconds, and 0 without `configure(measure=True)`: in functions of the source
     or of the stage (`busy`), while a request waited (`starved`), while a batch
-    waited (`idle`), and until a thread was free (`worker_wait`)."""
+    waited (`idle`), and until a thread was free (`worker_wait`). It waits for
+    "source", "consumer", "worker", "device", "memory", "permit" or "time"; empty,
+    it works in a function of the source or of yours, which may be stuck; "over",
+    it has ended. `stream` is the name of its stream, of an input of `merge()` the
+    input's own."""
 
     name: str
     waiting: str
@@ -48,6 +52,7 @@ class StageStats(NamedTuple):
     idle: float
     worker_wait: float
     wakeups: int
+    stream: str
 
 
 class Failure(NamedTuple):
