@@ -37,6 +37,17 @@ enum {
      * As long as UVA__LIMIT_GIVEN_UP_MS. */
     UVA__LIMIT_RETRY_MS = 10,
 
+    /* While jobs wait for a blocking thread, and all are inside calls of which
+     * none has returned for so long, one more thread is started, if the program
+     * has not set their number. Shorter than UVA__LIMIT_RETRY_MS, after which
+     * the lane is looked at again. */
+    UVA__LIMIT_STANDS_MS = 5,
+
+    /* If none has returned for so long, that is logged. Calls that wait for
+     * rows often take longer than a tenth of a second; a person notices a
+     * second. */
+    UVA__LIMIT_STANDS_LONG_MS = 1000,
+
     /* While discards wait, one more thread runs them each time that this limit
      * has passed: the threads before it are in discards that take long. */
     UVA__LIMIT_DISCARD_MS = 10,

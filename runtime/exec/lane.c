@@ -163,18 +163,25 @@ static void lane_queue(struct uva__jobs *jobs, int lane, struct uva__job *job,
     uva__pool_class_drop_for_locked(workers, lane, wakeups);
 }
 
-static void lane_retry(struct uva_workers *workers, int lane)
+static void lane_retry(struct uva__jobs *jobs, int lane)
 {
-    if (uva__atomic64_load(&workers->waiting[lane]) == 0)
+    struct uva_workers *workers = jobs->workers;
+
+    if (uva__atomic64_load(&workers->waiting[lane]) == 0 &&
+        lane != UVA_LANE_BLOCKING)
         return;
     uva__lock_take(&workers->locked.lock);
+    if (lane == UVA_LANE_BLOCKING && jobs->locked.watches) {
+        jobs->locked.watches = false;
+        uva__pool_class_look_locked(workers, lane);
+    }
     uva__pool_class_drop_locked(workers, lane);
 }
 
 void uva__lane_retry(struct uva__jobs *jobs)
 {
     for (int lane = 0; lane < UVA__LANES; lane++)
-        lane_retry(jobs->workers, lane);
+        lane_retry(jobs, lane);
 }
 
 void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,

@@ -51,7 +51,8 @@ enum uva__job_place {
 enum uva__news {
     UVA__NEWS_RETRY = 1,       /* call uva__lane_retry() after a while */
     UVA__NEWS_WRITTEN_OFF = 2, /* threads were written off for its jobs */
-    UVA__NEWS_FULL = 4         /* no more threads may be written off */
+    UVA__NEWS_FULL = 4,        /* no more threads may be written off */
+    UVA__NEWS_STANDS = 8       /* jobs wait, and for long none has ended */
 };
 
 /* A job goes before others in its first turns: the few calls of a small query
@@ -86,6 +87,7 @@ struct uva__jobs {
         struct uva__fair_queue_client
             clients[UVA__LANES];   /* submitted, not running */
         bool reserved[UVA__LANES]; /* a thread of the lane is reserved */
+        bool watches; /* it will look at the blocking lane, which is full */
     } locked;
 };
 

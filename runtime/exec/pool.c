@@ -13,6 +13,9 @@
  * - thread creation: queued jobs then wait for existing threads; each later
  *   submit or take in the lane tries again, and so do the loops of the runtimes
  *   with jobs that wait;
+ * - all blocking threads are inside calls that wait, as for feeds without news:
+ *   when none has returned for UVA__LIMIT_STANDS_MS and jobs wait, more threads
+ *   are started, up to SPARE_THREADS; they leave when they have no work;
  * - a job that was given up does not return, and other jobs wait while the lane
  *   is at its cap: the thread is written off, and one more may start. When the
  *   job returns after all, the thread counts again, and the lane has one too
@@ -49,6 +52,7 @@
 enum {
     IDLE_MS = 10000,
     BLOCKING_CAP = 64,
+    SPARE_THREADS = 192,
     STUCK_THREADS = 256,
     KEPT_SHARE = 8
 };
@@ -105,6 +109,8 @@ static void caps_init(struct uva_workers *workers,
     classes[UVA_LANE_BLOCKING].cap = options->blocking_threads > 0
                                          ? options->blocking_threads
                                          : BLOCKING_CAP;
+    if (options->blocking_threads == 0)
+        classes[UVA_LANE_BLOCKING].spare_cap = SPARE_THREADS;
     classes[UVA__LANE_UNCAPPED].cap = INT32_MAX;
     for (int lane = 0; lane < UVA__LANES; lane++)
         classes[lane].ahead_cap = classes[lane].cap;
@@ -159,6 +165,11 @@ void uva__workers_limit(struct uva_workers *workers, int32_t idle_ms,
 {
     workers->idle_ms = idle_ms;
     workers->stuck_threads = stuck_threads;
+}
+
+void uva__workers_spare(struct uva_workers *workers, int32_t threads)
+{
+    workers->locked.classes[UVA_LANE_BLOCKING].spare_cap = threads;
 }
 
 bool uva__pool_is_forked(const struct uva_workers *workers)
@@ -311,7 +322,75 @@ static bool class_write_off_locked(struct uva_workers *workers, int lane)
     return true;
 }
 
+/* Notes how many jobs have ended. Returns for how many ms that is so. */
+static uint64_t class_see_locked(struct uva__pool_class *pool_class)
+{
+    const uint64_t now_ns = uva__clock_ns();
+
+    if (pool_class->seen_ns == 0 || pool_class->seen != pool_class->ended)
+        pool_class->seen_ns = now_ns;
+    pool_class->seen = pool_class->ended;
+    return (now_ns - pool_class->seen_ns) / 1000000;
+}
+
+/* Has the queues with jobs that wait look at the lane after a while, unless
+ * they will do so: the clock is read, and a loop woken, only then. */
+static void class_watch_locked(struct uva_workers *workers, int lane)
+{
+    struct uva__pool_class *pool_class = &workers->locked.classes[lane];
+    bool is_new = false;
+
+    for (int place = 0; place < UVA__PLACES; place++)
+        for (struct uva__link *link = pool_class->round.rounds[place].head;
+             link != NULL; link = link->next) {
+            struct uva__jobs *jobs = jobs_of(link, lane, place);
+
+            if (jobs->locked.watches)
+                continue;
+            jobs->locked.watches = is_new = true;
+            uva__pool_report_locked(jobs, UVA__NEWS_RETRY);
+        }
+    if (is_new)
+        (void)class_see_locked(pool_class);
+}
+
+void uva__pool_class_look_locked(struct uva_workers *workers, int lane)
+{
+    struct uva__pool_class *pool_class = &workers->locked.classes[lane];
+    const uint64_t stands_ms = class_see_locked(pool_class);
+
+    pool_class->stands = stands_ms >= UVA__LIMIT_STANDS_MS;
+    if (stands_ms < UVA__LIMIT_STANDS_LONG_MS || pool_class->stood ||
+        pool_class->spares < pool_class->spare_cap ||
+        uva__fair_queue_is_empty(&pool_class->round))
+        return;
+    pool_class->stood = true;
+    report_locked(workers, lane, UVA__NEWS_STANDS);
+}
+
+/* For a lane at its cap, in which jobs wait: whether one more thread may be
+ * started, as it stands. */
+static bool class_spare_locked(struct uva_workers *workers, int lane)
+{
+    struct uva__pool_class *pool_class = &workers->locked.classes[lane];
+    const bool stands =
+        pool_class->stands && pool_class->seen == pool_class->ended;
+
+    if (stands && pool_class->spares < pool_class->spare_cap) {
+        pool_class->spares++;
+        return true;
+    }
+    if (!stands || !pool_class->stood)
+        class_watch_locked(workers, lane);
+    return false;
+}
+
 /* ---- finding a thread for a job ----------------------------------------- */
+
+static int32_t class_cap_locked(const struct uva__pool_class *pool_class)
+{
+    return pool_class->cap + pool_class->spares;
+}
 
 /* The woken worker may exit as soon as the lock is released, so the caller must
  * not touch it after that. Returns the futex to wake. */
@@ -344,7 +423,7 @@ static int32_t class_ahead_room_locked(const struct uva__pool_class *pool_class)
 {
     const int32_t busy =
         pool_class->count[UVA__WORKER_RUNNING] - pool_class->may_return;
-    const int32_t room = pool_class->ahead_cap - busy;
+    const int32_t room = pool_class->ahead_cap + pool_class->spares - busy;
 
     return room > 0 ? room : 0;
 }
@@ -374,14 +453,16 @@ void uva__pool_class_publish_locked(struct uva_workers *workers, int lane)
 }
 
 /* Whether one more thread may be started; threads that do not return are
- * written off for it. */
+ * written off for it, or, in the blocking lane, others beside them. */
 static bool class_has_room_locked(struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
 
     while (uva__pool_class_sum_locked(pool_class, UVA__WORKER_STARTING,
-                                      UVA__WORKER_RUNNING) >= pool_class->cap)
-        if (!class_write_off_locked(workers, lane))
+                                      UVA__WORKER_RUNNING) >=
+           class_cap_locked(pool_class))
+        if (!class_write_off_locked(workers, lane) &&
+            (lane != UVA_LANE_BLOCKING || !class_spare_locked(workers, lane)))
             return false;
     return true;
 }
@@ -391,7 +472,8 @@ static bool class_has_room_locked(struct uva_workers *workers, int lane)
 static bool class_is_beyond_cap_locked(const struct uva__pool_class *pool_class)
 {
     return uva__pool_class_sum_locked(pool_class, UVA__WORKER_LOOKING,
-                                      UVA__WORKER_RUNNING) > pool_class->cap;
+                                      UVA__WORKER_RUNNING) >
+           class_cap_locked(pool_class);
 }
 
 /* Wakes only after it has dropped the lock: on one CPU a thread that is woken
@@ -586,6 +668,7 @@ static void worker_end_job_locked(struct uva__worker *worker)
         class_of(worker)->may_return--;
     }
     worker->given_up = false;
+    class_of(worker)->ended += worker->job != NULL;
     worker->job = NULL;
     uva__worker_set_locked(worker, UVA__WORKER_LOOKING);
 }
@@ -659,6 +742,7 @@ static void worker_sleep_locked(struct uva__worker *worker)
     const int64_t limit_ms = worker_limit_locked(worker);
     bool in_time;
 
+    class_of(worker)->stood = false;
     uva__list_push_front(&class_of(worker)->asleep, &worker->sleeper);
     uva__worker_set_locked(worker, UVA__WORKER_ASLEEP);
     in_time = uva__locked_wait(&workers->locked.lock, &worker->call, limit_ms);
@@ -669,10 +753,15 @@ static void worker_sleep_locked(struct uva__worker *worker)
     uva__worker_set_locked(worker, UVA__WORKER_LOOKING);
 }
 
+/* A spare thread is not replaced when threads leave for want of work. */
 static void worker_exit_locked(struct uva__worker *worker)
 {
-    uva__list_remove(&class_of(worker)->workers, &worker->link);
-    class_of(worker)->count[worker->state]--;
+    struct uva__pool_class *pool_class = class_of(worker);
+
+    uva__list_remove(&pool_class->workers, &worker->link);
+    pool_class->count[worker->state]--;
+    if (worker->timed_out && pool_class->spares > 0)
+        pool_class->spares--;
     worker->workers->locked.exiting++;
 }
 
@@ -690,9 +779,9 @@ static struct uva__job *worker_next(struct uva__worker *worker)
             break;
         worker_sleep_locked(worker);
     }
-    worker->timed_out = false;
     if (job == NULL)
         worker_exit_locked(worker);
+    worker->timed_out = false;
     uva__pool_class_drop_locked(workers, worker->lane);
     return job;
 }

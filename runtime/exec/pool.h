@@ -55,6 +55,13 @@ struct uva__pool_class {
     int32_t cap;                       /* most threads that count against it */
     int32_t ahead_cap; /* read-ahead begins while fewer are running */
     int32_t reserved;  /* job queues for which a free thread is kept */
+    int32_t spare_cap; /* most threads beyond `cap`, for a lane that stands */
+    int32_t spares;    /* of these, how many may count against it now */
+    bool stands;       /* none has ended for long, when it was looked at */
+    bool stood;        /* that was reported */
+    uint64_t ended;    /* jobs that have ended */
+    uint64_t seen;     /* `ended`, when jobs first waited since then ... */
+    uint64_t seen_ns;  /* ... and when that was; 0: never */
 };
 
 /* Counts the threads in the states from `first` to `last`. Thread: any. */
@@ -117,6 +124,10 @@ UVA_MUST_CHECK int uva__pool_acquire(struct uva_workers *workers);
 void uva__workers_limit(struct uva_workers *workers, int32_t idle_ms,
                         int32_t stuck_threads);
 
+/* Sets how many threads more the blocking lane may have while it stands, for
+ * tests. Before the first job queue of `workers`. Thread: any. */
+void uva__workers_spare(struct uva_workers *workers, int32_t threads);
+
 /* Whether this process is a fork of the process that made the workers.
  * Thread: any. */
 bool uva__pool_is_forked(const struct uva_workers *workers);
@@ -133,6 +144,10 @@ static inline void uva__pool_class_drop_locked(struct uva_workers *workers,
 {
     uva__pool_class_drop_for_locked(workers, lane, NULL);
 }
+
+/* Looks whether jobs end in a lane, before it is seen to that jobs which wait
+ * have a thread. Thread: any. */
+void uva__pool_class_look_locked(struct uva_workers *workers, int lane);
 
 /* Publishes the first place of `lane` in which a job is queued, after a change
  * of the queue. Thread: any. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loop's part when jobs of its runtime wait for a thread that cannot be
- * had, and when threads are written off. exec/pool.c decides which threads
- * those are.
+ * had, when threads are written off, and when a lane stands. exec/pool.c
+ * decides which threads those are.
  *
  * Happy path:  no thread can be created, or a given-up thread may return
  *              soon -> the workers post the wake-up -> a timer -> the workers
@@ -35,6 +35,12 @@ static bool lane_news_on_wakeup(struct uva__wakeup *wakeup)
         uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
                     "new sources wait: as many threads as may be are in calls "
                     "that were cancelled and do not return");
+    if (news & UVA__NEWS_STANDS)
+        uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
+                    "streams wait for a thread: all blocking threads are in "
+                    "calls, and for a second none has returned; raise "
+                    "`blocking_threads` of the workers (in Python: `threads` "
+                    "of configure())");
     if (news & UVA__NEWS_RETRY && !runtime->lane_timer.running)
         uva__timer_start(rt, &runtime->lane_timer, UVA__LIMIT_RETRY_MS);
     return false;

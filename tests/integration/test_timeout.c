@@ -78,11 +78,16 @@ static void limit(const struct uva_timeout *options)
     ck_assert_int_eq(uva_stream_timeout(f.stream, options), 0);
 }
 
-static void times_out(const char *what, const char *waits)
+static void fails_in_time(const char *what, const char *waits)
 {
     ck_assert_int_eq(fixture_await(&f), ETIMEDOUT);
     recording_ended(&f.got, UVA_END_FAILED, ETIMEDOUT, what);
     text_contains(f.got.outcome.error.message, waits);
+}
+
+static void times_out(const char *what, const char *waits)
+{
+    fails_in_time(what, waits);
     ck_assert(!loop_has_timer(&f.loop));
 }
 
@@ -478,7 +483,8 @@ START_TEST(a_thread_that_others_have_is_named)
     uva_workers_release(options.workers);
     limit(&(struct uva_timeout){.open_ms = AT_ONCE});
     fixture_start(&f);
-    times_out("(open_ms)", "arrow_stream waits for a worker thread");
+    /* a timer that looks at the full lane may run */
+    fails_in_time("(open_ms)", "arrow_stream waits for a worker thread");
     end_the_first();
 }
 END_TEST

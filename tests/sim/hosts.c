@@ -305,6 +305,11 @@ void hosts_limit_workers(struct uva_workers *workers, int32_t idle_ms,
     uva__workers_limit(workers, idle_ms, stuck_threads);
 }
 
+void hosts_spare_workers(struct uva_workers *workers, int32_t threads)
+{
+    uva__workers_spare(workers, threads);
+}
+
 bool hosts_limit_sources(const struct uva_runtime *runtime)
 {
     for (int i = 0; i < hosts_used; i++)

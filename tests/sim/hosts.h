@@ -37,6 +37,9 @@ struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
 void hosts_limit_workers(struct uva_workers *workers, int32_t idle_ms,
                          int32_t stuck_threads);
 
+/* Gives the blocking lane so many threads more while it stands. */
+void hosts_spare_workers(struct uva_workers *workers, int32_t threads);
+
 /* Returns whether the runtime limits how many of its sources are open; NULL:
  * whether one does. */
 bool hosts_limit_sources(const struct uva_runtime *runtime);

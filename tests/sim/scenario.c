@@ -129,6 +129,8 @@ static void draw_workers(void)
         hosts_limit_workers(scenario.workers, idle_ms,
                             scenario.stuck_threads > 0 ? scenario.stuck_threads
                                                        : 256);
+    if (scenario.workers != NULL && scenario.squatters == 0 && idle_ms % 4 == 0)
+        hosts_spare_workers(scenario.workers, 2);
 }
 
 static void draw_runtimes(void)
