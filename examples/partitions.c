@@ -14,6 +14,9 @@
 #include "tell.h"
 
 static struct uva_adbc_pool *pool;
+static const struct uva_adbc_partitions again = {
+    .retries = 5, /* goes on behind the rows that came, also elsewhere */
+    .timeout = {.open_ms = 5000, .between_ms = 30000}};
 static int number = -1;         /* of the partition; -1: all */
 static struct uva_stream *rows; /* counts; NULL: there is no result */
 
@@ -29,7 +32,7 @@ static void on_partitions(void *ctx, const struct uva_stream_info *info,
     (void)info;
     tell_end(ctx, outcome);
     if (list != NULL && number < 0) {
-        rows = uva_stream_from_partitions(pool, &batches->array);
+        rows = uva_stream_from_partitions(pool, &batches->array, &again);
     } else if (list != NULL && number < list->length) {
         const int32_t *ends = list->buffers[1];
         const int32_t from = ends[list->offset + number],

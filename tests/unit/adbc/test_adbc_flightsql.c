@@ -171,7 +171,7 @@ START_TEST(partitions_are_read_and_merged)
     loop_until(&f.loop, is_set, &done);
     uva_stream_release(stream);
     ck_assert_int_eq(partitions.array.length, 20);
-    start(uva_stream_from_partitions(pool, &partitions.array));
+    start(uva_stream_from_partitions(pool, &partitions.array, NULL));
     uva_array_release(&partitions);
     await_end();
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");

@@ -566,7 +566,7 @@ START_TEST(partitions_are_read_in_a_session)
     loop_until(&f.loop, is_set, &done);
     uva_stream_release(stream);
     ck_assert_int_eq(
-        play(uva_stream_from_partitions(session, &partitions.array)), 0);
+        play(uva_stream_from_partitions(session, &partitions.array, NULL)), 0);
     ck_assert_int_eq(got[0].rows, 1 + 2 + 3);
     ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
     uva_array_release(&partitions);

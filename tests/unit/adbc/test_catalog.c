@@ -110,12 +110,14 @@ START_TEST(partitions_are_read_and_merged)
     make(2);
     partition("partitions 5");
     ck_assert_int_eq(taken.array.length, 5);
-    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array, NULL)),
+                     0);
     ck_assert_int_eq(f.got.rows, 1 + 2 + 3 + 4 + 5);
     ck_assert_int_le(atomic_load(&fake_driver.most), 2);
     taken.array.offset = 1; /* the second and third one */
     taken.array.length = 2;
-    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array, NULL)),
+                     0);
     ck_assert_int_eq(f.got.rows, 2 + 3);
 }
 END_TEST
@@ -124,12 +126,14 @@ START_TEST(there_may_be_few_partitions)
 {
     make(2);
     partition("partitions 1");
-    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array, NULL)),
+                     0);
     ck_assert_int_eq(f.got.rows, 1);
     uva_array_release(&taken);
     fake_driver.is_static = true;
     partition("partitions 0");
-    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array, NULL)),
+                     0);
     ck_assert_int_eq(f.got.rows, 0);
 }
 END_TEST
@@ -299,9 +303,11 @@ START_TEST(what_is_invalid_is_refused)
     ck_assert_int_eq(
         refused(uva_stream_from_objects(pool, &objects), "reserved"), EINVAL);
     ck_assert_int_eq(
-        refused(uva_stream_from_partitions(pool, &none), "no batch"), EINVAL);
+        refused(uva_stream_from_partitions(pool, &none, NULL), "no batch"),
+        EINVAL);
     ck_assert_int_eq(
-        refused(uva_stream_from_partitions(pool, NULL), "no batch"), EINVAL);
+        refused(uva_stream_from_partitions(pool, NULL, NULL), "no batch"),
+        EINVAL);
     ck_assert_int_eq(
         refused(uva_stream_from_partition(pool, NULL, 1, NULL), "no partition"),
         EINVAL);
@@ -331,7 +337,7 @@ START_TEST(what_is_invalid_is_refused)
         child = i == 8 ? NULL : child;
         column.release = i == 9 ? NULL : column.release;
         ck_assert_int_eq(
-            refused(uva_stream_from_partitions(pool, &batch), "no batch"),
+            refused(uva_stream_from_partitions(pool, &batch, NULL), "no batch"),
             EINVAL);
     }
 }
@@ -352,7 +358,8 @@ START_TEST(partitions_of_another_shape_are_refused)
     column.buffers = _i == 2 ? NULL : column.buffers;
     column.offset = _i == 3 ? INT64_MAX : 0;
     ck_assert_int_eq(
-        refused(uva_stream_from_partitions(pool, &batch), "no batch"), EINVAL);
+        refused(uva_stream_from_partitions(pool, &batch, NULL), "no batch"),
+        EINVAL);
 }
 END_TEST
 
@@ -365,7 +372,7 @@ static int read_texts(const int32_t *offsets, const char *data)
 
     batch.children = &child;
     column.buffers = buffers;
-    return play(uva_stream_from_partitions(pool, &batch));
+    return play(uva_stream_from_partitions(pool, &batch, NULL));
 }
 
 /* They may have come from another process. */
@@ -421,9 +428,10 @@ START_TEST(null_partitions_are_refused)
     texts[0] = _i == 1 ? &second_is_null : NULL;
     column.null_count = _i == 1 ? 1 : -1;
     ck_assert_int_eq(
-        refused(uva_stream_from_partitions(pool, &batch), "no batch"), EINVAL);
+        refused(uva_stream_from_partitions(pool, &batch, NULL), "no batch"),
+        EINVAL);
     batch.length = 1; /* that has a text */
-    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &batch)), 0);
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &batch, NULL)), 0);
 }
 END_TEST
 
@@ -437,7 +445,7 @@ START_TEST(a_pool_is_needed)
 {
     fails_without_pool(uva_stream_from_objects(NULL, NULL));
     fails_without_pool(uva_stream_from_partition(NULL, "", 0, NULL));
-    fails_without_pool(uva_stream_from_partitions(NULL, NULL));
+    fails_without_pool(uva_stream_from_partitions(NULL, NULL, NULL));
     fails_without_pool(uva_stream_from_table_schema(NULL, NULL, NULL, "t"));
 }
 END_TEST
@@ -462,7 +470,7 @@ static struct uva_stream *make_kind(int kind)
     case 3:
         return uva_stream_from_table_schema(pool, NULL, "s", "t");
     default:
-        return uva_stream_from_partitions(pool, &taken.array);
+        return uva_stream_from_partitions(pool, &taken.array, NULL);
     }
 }
 
