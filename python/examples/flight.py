@@ -1,64 +1,99 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beyond one machine: tables of several Arrow Flight servers, merged as they
-come. Usage: flight.py TICKET LOCATION...
+"""Beyond one machine: the parts of a result on several Arrow Flight servers,
+merged as they come. Usage: flight.py TICKET LOCATION[,REPLICA...]...
 
-    python flight.py rows grpc://one:8815 grpc://two:8815
+    python flight.py rows grpc://one:8815,grpc://two:8815 grpc://three:8815
 
-A client that stops reading must stop its servers. gRPC does so only with two
-options: by default it measures the connection (BDP probes) and grows its window
-up to hundreds of megabytes, which it holds for a client that does not read.
-With `grpc.http2.bdp_probe=0` and a look-ahead of 1 MiB, a server is ahead of
-its client by that much, besides the window of the stream.
+A part may be read from any of its replicas. If a server breaks, is cut off or
+cannot be reached, its part goes on from the next replica, behind the rows that
+came: each replica must have the same rows in the same order.
 """
 import asyncio
+import functools
 import sys
+import threading
 
-import pyarrow.flight
+import pyarrow.flight as flight
 
 import uvarrow
 
-OPTIONS = [("grpc.http2.bdp_probe", 0),
-           ("grpc.http2.lookahead_bytes", 1 << 20)]
+OPTIONS = [
+    # a client that stops reading must stop its servers; by default gRPC measures
+    # the connection, and grows its window to hundreds of megabytes
+    ("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 1 << 20),
+    # a host that is cut off sends nothing, not even an end: without these gRPC
+    # waits for it for ever
+    ("grpc.keepalive_time_ms", 10_000), ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.max_pings_without_data", 0)]
+GONE = flight.FlightUnavailableError, flight.FlightTimedOutError
 
 
-class Source:
-    """One ticket of one server, which is asked for it on a worker thread."""
+@functools.lru_cache(maxsize=None)
+def connected(location):
+    """One channel to each server, for all of its streams."""
+    return flight.connect(location, generic_options=OPTIONS)
 
-    def __init__(self, location, ticket):
-        self._location = location
-        self._ticket = pyarrow.flight.Ticket(ticket)
+
+class Part:
+    """The rows of a ticket, which a thread reads from one replica after the
+    other."""
+
+    def __init__(self, locations, ticket):
+        self._locations = list(locations)
+        self._ticket = flight.Ticket(ticket)
+        self._left = threading.Event()
         self._reader = None
 
-    def open(self):
-        client = pyarrow.flight.connect(self._location, generic_options=OPTIONS)
-        self._reader = client.do_get(self._ticket)
-        return self._reader.to_reader()
+    def _read(self, location, skip):
+        self._reader = connected(location).do_get(self._ticket)
+        for chunk in self._reader:
+            batch = chunk.data
+            if skip < len(batch):
+                yield batch[skip:] if skip else batch
+            skip = max(0, skip - len(batch))
+
+    def batches(self):
+        passed = 0
+        for number, location in enumerate(self._locations, 1):
+            try:
+                for batch in self._read(location, passed):
+                    passed += len(batch)
+                    yield batch
+                return
+            except Exception as error:
+                error.add_note(f"{location}, behind {passed} rows")
+                if (not isinstance(error, GONE) or self._left.is_set()
+                        or number == len(self._locations)):
+                    raise
 
     def interrupt(self):
         """Stops the server, and the call that waits for it."""
+        self._left.set()
         if self._reader is not None:
             self._reader.cancel()
 
 
-def stream(location, ticket, **options):
-    """A stream of the rows that a server has for a ticket."""
-    source = Source(location, ticket)
-    return uvarrow.stream(source.open, interrupt=source.interrupt, **options)
+def stream(locations, ticket, **options):
+    """A stream of the rows that each of these replicas has for a ticket."""
+    part = Part(locations, ticket)
+    return uvarrow.stream(part.batches, interrupt=part.interrupt,
+                          close=part.interrupt, **options).name(locations[0])
 
 
-def merged(locations, ticket, *, window=4):
-    """A stream of the rows that all the servers have for a ticket."""
-    return uvarrow.merge(*(stream(location, ticket, window=window,
-                                  max_bytes=8 << 20).name(location)
-                           for location in locations))
+def merged(parts, ticket, *, window=4):
+    """A stream of the rows that all the servers, lists of replicas, have for a
+    ticket."""
+    return uvarrow.merge(*(stream(locations, ticket, window=window,
+                                  max_bytes=8 << 20) for locations in parts))
 
 
-async def main(ticket, *locations):
+async def main(ticket, *parts):
     total = 0
-    async with merged(locations, ticket.encode()) as rows:
+    async with merged([part.split(",") for part in parts],
+                      ticket.encode()) as rows:
         async for batch in rows:
             total += len(batch)
-    print(f"{total:,} rows of {len(locations)} servers")
+    print(f"{total:,} rows of {len(parts)} servers")
 
 
 if __name__ == "__main__":

@@ -158,6 +158,9 @@ ROWS = {
                             fits=COUNT),
     "stream.interrupt": Row(lambda v: uvarrow.stream([ONE], interrupt=v),
                             fits=NONE, gives=EVERY_RESULT), # not called here
+    "stream.close": Row(lambda v: uvarrow.stream([ONE], close=v),
+                        fits=NONE, gives=EVERY_RESULT), # not called here
+    "stream.own_thread": Row(lambda v: uvarrow.stream([ONE], own_thread=v)),
     "stream.device_type": Row(lambda v: uvarrow.stream([ONE], device_type=v),
                               fits=NONE | COUNT),
     "merge.first": Row(uvarrow.merge),
@@ -398,10 +401,31 @@ ROWS.update({
         lambda v: uvarrow.partition(pool(), b"x", window=v), fits=COUNT),
     "partition.max_bytes": Row(
         lambda v: uvarrow.partition(pool(), b"x", max_bytes=v), fits=COUNT),
+    "partitions.pool": Row(lambda v: uvarrow.partitions(v, [b"x"])),
+    "partitions.partitions": Row(lambda v: uvarrow.partitions(pool(), [b"x", v]),
+                                 fits={"bytes"}),
+    "partitions.retries": Row(
+        lambda v: uvarrow.partitions(pool(), [b"x"], retries=v), fits=COUNT),
+    "partitions.keep_going": Row(
+        lambda v: uvarrow.partitions(pool(), [b"x"], keep_going=v)),
+    "partitions.open": Row(
+        lambda v: uvarrow.partitions(pool(), [b"x"], open=v), fits=SECONDS),
+    "partitions.first": Row(
+        lambda v: uvarrow.partitions(pool(), [b"x"], first=v), fits=SECONDS),
+    "partitions.between": Row(
+        lambda v: uvarrow.partitions(pool(), [b"x"], between=v), fits=SECONDS),
+    "partitions.total": Row(
+        lambda v: uvarrow.partitions(pool(), [b"x"], total=v), fits=SECONDS),
+    "partitions.window": Row(
+        lambda v: uvarrow.partitions(pool(), [b"x"], window=v), fits=COUNT),
+    "partitions.max_bytes": Row(
+        lambda v: uvarrow.partitions(pool(), [b"x"], max_bytes=v), fits=COUNT),
     "configure.memory_bytes": Row(lambda v: uvarrow.configure(memory_bytes=v),
                                   fits=NONE | COUNT),
     "configure.measure": Row(lambda v: uvarrow.configure(measure=v), fits=NONE),
     "configure.check": Row(lambda v: uvarrow.configure(check=v), fits=NONE),
+    "configure.threads": Row(lambda v: uvarrow.configure(threads=v),
+                             fits=NONE | COUNT),
     "drain.seconds": Row(uvarrow.drain, fits=NONE | SECONDS),
     "Stream.map.concurrency": Row(
         lambda v: rows().map(coroutine_function, concurrency=v),

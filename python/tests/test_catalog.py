@@ -120,6 +120,38 @@ def test_partitions_are_read_by_another_pool(run):
 
 
 @needs_fake
+def test_partitions_are_read_together_and_again(run):
+    async def main():
+        with Pool(FAKE, connections=2) as pool:
+            parts = await pool.query_partitions("partitions 5")
+            rows = uvarrow.partitions(pool, parts, retries=2, open=10, between=10)
+            assert sum(map(len, await rows.read_all())) == 15
+            assert [one.stream for one in rows.stats()[:2]] == [
+                "partition 1 of 5", "partition 1 of 5"]
+            assert await uvarrow.partitions(pool, []).read_all() == []
+            rows = uvarrow.partitions(pool, (b"rows 2", b"batch 1 fails", b"rows 3"),
+                                      keep_going=True)
+            got = []
+            with pytest.raises(uvarrow.Error, match="^partition 2 of 3: "):
+                async for batch in rows:
+                    got.append(batch)
+            assert len(got) == 2 + 1 + 3
+
+    run(main)
+
+
+def test_partitions_are_checked(pool):
+    for call, text in (
+            (lambda: uvarrow.partitions(5, []), "pool must be a Pool"),
+            (lambda: uvarrow.partitions(pool, b"x"), "partitions must be a list"),
+            (lambda: uvarrow.partitions(pool, ["x"]), "an item of partitions"),
+            (lambda: uvarrow.partitions(pool, [], retries=-1), "retries"),
+            (lambda: uvarrow.partitions(pool, [], between="x"), "between")):
+        with pytest.raises((TypeError, ValueError), match=text):
+            call()
+
+
+@needs_fake
 def test_a_partition_that_fails(run):
     async def main():
         with Pool(FAKE) as pool:

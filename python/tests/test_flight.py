@@ -28,13 +28,18 @@ def load(name):
 example = load("flight")
 
 
+def served():
+    """A process of a server, and its location."""
+    process = subprocess.Popen(
+        [sys.executable, os.path.join(HERE, "flight_server.py")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return process, f"grpc://127.0.0.1:{int(process.stdout.readline())}"
+
+
 @pytest.fixture(scope="module")
 def servers():
-    processes = [subprocess.Popen(
-        [sys.executable, os.path.join(HERE, "flight_server.py")],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
-    yield [f"grpc://127.0.0.1:{int(one.stdout.readline())}"
-           for one in processes]
+    processes, locations = zip(*(served() for _ in range(2)))
+    yield locations
     for one in processes:
         one.communicate()
         assert one.returncode == 0
@@ -54,7 +59,7 @@ async def made(location):
 
 def test_two_servers_are_merged(run, servers):
     async def main():
-        async with example.merged(servers, b"20") as rows:
+        async with example.merged([[one] for one in servers], b"20") as rows:
             batches = [batch async for batch in rows]
         assert len(batches) == 40
         assert all(batch.nbytes == 1 << 20 for batch in batches)
@@ -65,7 +70,7 @@ def test_two_servers_are_merged(run, servers):
 def test_a_server_is_not_far_ahead_of_its_client(run, servers):
     async def main():
         before = await made(servers[0])
-        async with example.stream(servers[0], b"400", window=4,
+        async with example.stream(servers[:1], b"400", window=4,
                                   max_bytes=4 << 20) as rows:
             for taken in range(1, 61):
                 await anext(rows)
@@ -80,9 +85,9 @@ def test_dropping_a_stream_lets_go_of_its_server(run, servers):
     released = threading.Event()
 
     def make():
-        source = example.Source(servers[0], b"400")
-        weakref.finalize(source, released.set)
-        return uvarrow.stream(source.open, interrupt=source.interrupt, window=1)
+        part = example.Part(servers[:1], b"400")
+        weakref.finalize(part, released.set)
+        return uvarrow.stream(part.batches, interrupt=part.interrupt, window=1)
 
     async def main():
         released.clear()
@@ -98,7 +103,37 @@ def test_dropping_a_stream_lets_go_of_its_server(run, servers):
 def test_an_error_of_a_server_arrives(run, servers):
     async def main():
         with pytest.raises(Exception, match="no such rows"):
-            await example.merged(servers, b"fail").read_all()
+            await example.merged([[one] for one in servers], b"fail").read_all()
+
+    run(main)
+
+
+def test_a_part_goes_on_from_its_replica(run, servers):
+    async def main():
+        process, location = served()
+        try:
+            rows = example.stream([location, servers[0]], b"60", window=1)
+            async with rows:
+                count = len(await anext(rows))
+                process.kill()
+                async for batch in rows:
+                    count += len(batch)
+        finally:
+            process.kill()
+            process.communicate()
+        assert count == 60 * (1 << 17)
+
+    run(main)
+
+
+def test_an_error_names_the_server_and_the_rows(run, servers):
+    async def main():
+        with pytest.raises(flight.FlightUnavailableError) as caught:
+            await example.merged([servers[:1], ["grpc://127.0.0.1:1"]],
+                                 b"1").read_all()
+        assert caught.value.__notes__ == [
+            "grpc://127.0.0.1:1, behind 0 rows",
+            "uvarrow: in the stream 'grpc://127.0.0.1:1'"]
 
     run(main)
 
@@ -106,6 +141,6 @@ def test_an_error_of_a_server_arrives(run, servers):
 def test_a_server_that_is_not_there(run):
     async def main():
         with pytest.raises((uvarrow.Error, OSError, flight.FlightError)):
-            await example.stream("grpc://127.0.0.1:1", b"1").read_all()
+            await example.stream(["grpc://127.0.0.1:1"], b"1").read_all()
 
     run(main)

@@ -53,6 +53,11 @@ MEMBERS = {
         "result": (uvarrow.adbc.Pool.query, "update"),
         "values": No("the values of Python become rows of parameters"),
         "by_name": (uvarrow.adbc.Pool.query, "by_name")},
+    "adbc_partitions": {
+        "keep_going": (uvarrow.partitions, "keep_going"),
+        "retries": (uvarrow.partitions, "retries"),
+        "timeout": (uvarrow.partitions, "between"),
+        "window": (uvarrow.partitions, "window")},
     "adbc_session": {
         "autocommit": (uvarrow.adbc.Pool.session, "autocommit"),
         "options": (uvarrow.adbc.Pool.session, "options")},
@@ -163,9 +168,9 @@ MEMBERS = {
         "memory_bytes": (uvarrow.configure, "memory_bytes"),
         "measure": (uvarrow.configure, "measure")},
     "workers_options": dict.fromkeys(
-        ("name", "compute_threads", "blocking_threads",
-         "allocator", "thread_begin", "thread_end",
-         "ctx"), RUNTIME),
+        ("name", "compute_threads", "allocator", "thread_begin", "thread_end",
+         "ctx"), RUNTIME) | {
+        "blocking_threads": (uvarrow.configure, "threads")},
 }
 # structs that the library fills in
 GIVEN = {"adbc_pool_stats", "batch", "stream_info", "stage_stats",
@@ -174,6 +179,7 @@ GIVEN = {"adbc_pool_stats", "batch", "stream_info", "stage_stats",
 OTHERS = {"self", "first", "others", "source", "iterable", "schema", "data",
           "uri", "mode",  # these two are options of the driver
           "as_bytes",  # a copy in Python
+          "close", "own_thread",  # of sources of Python
           "file"}  # of Arrow IPC: one of the formats in C
 
 

@@ -7,10 +7,7 @@
 #include "core/core.h"
 #include "uvarrow/adbc.h"
 
-/* Whether a stream can be made of the pool: then there is a tap; otherwise
- * raises. */
-static bool pool_begin(PyObject *owner, PyObject *pool, Host **host,
-                       struct tap **tap)
+bool pool_begin(PyObject *owner, PyObject *pool, Host **host, struct tap **tap)
 {
     *host = (Host *)owner;
     if (!host_check(*host) || (*tap = tap_new(*host)) == NULL)

@@ -227,12 +227,15 @@ struct tap {
     struct tap *next; /* the next one in host->ready */
     struct tap *above, *below; /* in host->taps */
     struct tap *merged; /* counts: of a stream merged into this one; a list */
+    struct tap *whole;  /* borrows, while it has a host: of the stream that this
+                           one is merged into; NULL */
     struct tap *origin; /* counts: of the stream from which this branches off */
     struct holder *holders; /* not freed */
     PyObject *waiters;      /* owns: a list; NULL */
     PyObject *begin; /* owns: called when the stream is started; NULL: it was */
     PyObject *exception; /* owns: raised by a function of this stream; NULL */
     char text[256];      /* the text that the library was given instead */
+    char name[64];       /* of the stream before others were merged into it */
     int branches;        /* taps that have this one as their origin */
     int users;           /* streams that may still start it */
     bool is_ready;       /* in host->ready */
@@ -269,8 +272,8 @@ void tap_fail_with(struct tap *tap);
  * otherwise uvarrow.Error. Returns NULL. */
 PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome);
 
-/* Has the waiter called when the tap, or one merged into it, has something new.
- * -1 with an exception. */
+/* Has the waiter called when the tap, or one merged into it, has something new:
+ * each tap of these passes its news on. -1 with an exception. */
 int tap_wait(struct tap *tap, PyObject *waiter);
 int tap_unwait(struct tap *tap, PyObject *waiter);
 
@@ -391,6 +394,27 @@ int given_fail(struct given *given, int code);
 
 /* Releases the stream, if there is one; keeps the exception that is set. */
 void given_close(struct given *given);
+
+/* ---- objects of other objects (made.c) ----------------------------------- */
+
+PyObject *made_batch(PyObject *module, PyObject *args);
+PyObject *made_schema(PyObject *module, PyObject *capsule);
+
+/* ---- a thread for one source (own_thread.c) ------------------------------ */
+
+typedef void own_fn(void *ctx);
+
+/* Whether this thread makes all calls of its source. */
+bool own_thread_is_here(void);
+
+/* Has `open` make a stream on a thread that is made for it, and gives it to
+ * `out` as a stream whose calls are all made there, also the release, after
+ * which `end` is called: so it is if `open` fails. `ctx` is for both. Returns
+ * the code of `open`; EAGAIN without a thread. Thread: any, without the GIL. */
+int owned_open(int (*open)(void *ctx, struct ArrowArrayStream *out,
+                           struct uva_error *error),
+               own_fn *end, void *ctx, struct ArrowArrayStream *out,
+               struct uva_error *error);
 
 /* ---- sources (source.c, rows.c) ------------------------------------------ */
 
@@ -587,7 +611,11 @@ typedef struct {
 typedef struct uva_stream *pool_stream_fn(PyObject *args, Host **host,
                                           struct tap **tap);
 pool_stream_fn pool_query, pool_ending, pool_partition, pool_objects,
-    pool_table_schema;
+    pool_table_schema, pool_parts;
+
+/* Whether a stream can be made of the pool: then there is a tap; otherwise
+ * raises. */
+bool pool_begin(PyObject *owner, PyObject *pool, Host **host, struct tap **tap);
 
 /* partitions(Batch): the list of the partitions in it, as bytes. */
 PyObject *pool_partitions(PyObject *module, PyObject *batch);

@@ -13,34 +13,51 @@
  * event loop serve the next. */
 static struct uva_workers *workers;
 static unsigned workers_forks;
-
-static int workers_find(struct uva_error *error)
-{
-    if (workers != NULL && workers_forks == fork_number())
-        return 0;
-    workers_forks = fork_number();
-    return uva_workers_new(&(struct uva_workers_options){.name = "uvarrow"},
-                           &workers, error);
-}
+static int32_t workers_threads; /* that may block; 0: the library's default */
 
 /* The options of runtimes that are made from now on. */
 static struct {
     int64_t memory_bytes;
     enum uva_log_level log_level; /* 0: no log */
+    int32_t threads;
     bool measure;
     bool check;
 } chosen;
 
-/* _choose(memory_bytes, measure, check, log_level) */
+/* Workers with another number of threads take the place of the present ones,
+ * which end with the runtimes that have them. */
+static int workers_find(struct uva_error *error)
+{
+    const struct uva_workers_options options = {
+        .name = "uvarrow", .blocking_threads = chosen.threads};
+    struct uva_workers *fresh = NULL;
+    int code;
+
+    if (workers != NULL && workers_forks == fork_number() &&
+        workers_threads == chosen.threads)
+        return 0;
+    code = uva_workers_new(&options, &fresh, error);
+    if (code != 0)
+        return code;
+    if (workers_forks == fork_number())
+        uva_workers_release(workers);
+    workers = fresh;
+    workers_forks = fork_number();
+    workers_threads = chosen.threads;
+    return 0;
+}
+
+/* _choose(memory_bytes, measure, check, threads, log_level) */
 PyObject *host_choose(PyObject *module, PyObject *args)
 {
     long long memory_bytes;
-    int measure, check, level;
+    int measure, check, threads, level;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "Lppi", &memory_bytes, &measure, &check,
-                          &level))
+    if (!PyArg_ParseTuple(args, "Lppii", &memory_bytes, &measure, &check,
+                          &threads, &level))
         return NULL;
+    chosen.threads = threads;
     chosen.memory_bytes = memory_bytes;
     chosen.measure = measure != 0;
     chosen.check = check != 0;

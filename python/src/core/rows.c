@@ -161,6 +161,28 @@ static int rows_step(struct rows *rows, struct ArrowDeviceArray *out)
     return -1;
 }
 
+/* An exception that is about threads gets a note about the option for that. */
+static void rows_note_thread(void)
+{
+    static const char note[] =
+        "uvarrow: the calls of a source are made by changing threads; "
+        "stream(..., own_thread=True) has one thread make them all";
+    PyObject *type, *value, *traceback, *text, *done = NULL;
+    const char *utf8 = NULL;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    text = PyObject_Str(value);
+    if (text != NULL)
+        utf8 = PyUnicode_AsUTF8AndSize(text, NULL);
+    if (utf8 != NULL && strstr(utf8, "thread") != NULL)
+        done = PyObject_CallMethod(value, "add_note", "s", note);
+    PyErr_Clear();
+    Py_XDECREF(done);
+    Py_XDECREF(text);
+    PyErr_Restore(type, value, traceback);
+}
+
 /* Gives the next batch to `out`, which is released at the end. */
 static int rows_next(struct rows *rows, struct ArrowDeviceArray *out)
 {
@@ -173,8 +195,11 @@ static int rows_next(struct rows *rows, struct ArrowDeviceArray *out)
     if (!gil_enter(&gil))
         return uva_error_set(&rows->error, ECANCELED,
                              "the interpreter is ending");
-    if (rows_step(rows, out) != 0)
+    if (rows_step(rows, out) != 0) {
+        if (!own_thread_is_here())
+            rows_note_thread();
         code = tap_fail(rows->tap, &rows->error);
+    }
     gil_leave(&gil);
     return code;
 }

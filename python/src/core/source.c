@@ -10,14 +10,15 @@
  * tap, and the stream fails with its text.
  *
  * On cancel:   `interrupt` is called on another thread, again and again, until
- *              the call that blocks returns. */
+ *              the call that blocks returns.
+ * On the end:  `close` is called, whether or not a call was made last. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/core.h"
 
 /* The objects that it holds */
-enum { OBJECT, OPENER, INTERRUPT };
+enum { OBJECT, OPENER, INTERRUPT, CLOSE };
 
 struct source {
     struct holder held;
@@ -84,6 +85,35 @@ static int source_open_cpu(void *ctx, struct ArrowArrayStream *out,
     return code;
 }
 
+/* The last use of its object, and the call of `close` after that, once. */
+static void source_end(void *ctx)
+{
+    struct source *source = ctx;
+    PyObject *object, *close, *done = NULL;
+    struct gil gil;
+
+    if (!source->is_open || !gil_enter(&gil))
+        return;
+    object = source->held.objects[OBJECT];
+    close = source->held.objects[CLOSE];
+    source->held.objects[OBJECT] = source->held.objects[CLOSE] = NULL;
+    Py_XDECREF(object);
+    if (close != NULL)
+        done = PyObject_CallFunctionObjArgs(close, NULL);
+    if (close != NULL &&
+        (done == NULL || !checked_is_sync(done, "the result of close()")))
+        PyErr_WriteUnraisable(close);
+    Py_XDECREF(done);
+    Py_XDECREF(close);
+    gil_leave(&gil);
+}
+
+static int source_open_owned(void *ctx, struct ArrowArrayStream *out,
+                             struct uva_error *error)
+{
+    return owned_open(source_open_cpu, source_end, ctx, out, error);
+}
+
 static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
                               struct uva_error *error)
 {
@@ -140,6 +170,7 @@ static void source_free(void *ctx)
     struct tap *tap = tap_acquire(source->held.tap);
     const bool was_open = source->is_open;
 
+    source_end(source);
     if (holder_drop(&source->held))
         free(source);
     live_add(was_open ? -1 : 0);
@@ -221,31 +252,34 @@ static struct source *source_new(struct tap *tap, PyObject *object,
     return source;
 }
 
-/* args: object, opener, interrupt, batches, bytes, device type or -1 */
+/* args: object, opener, interrupt, batches, bytes, device type or -1, whether
+ * it has its own thread, close */
 struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args)
 {
     struct uva_arrow_source how = {.free_ctx = source_free};
-    PyObject *object, *opener, *interrupt;
-    struct source *source;
+    PyObject *object, *opener, *interrupt, *close;
+    int batches, device, has_thread;
     struct uva_stream *stream;
-    int batches, device;
+    struct source *source;
     long long bytes;
 
-    if (!PyArg_ParseTuple(args, "OOOiLi", &object, &opener, &interrupt,
-                          &batches, &bytes, &device))
+    if (!PyArg_ParseTuple(args, "OOOiLipO", &object, &opener, &interrupt,
+                          &batches, &bytes, &device, &has_thread, &close))
         return NULL;
     source = source_new(tap, object, opener, interrupt);
     if (source == NULL)
         return NULL;
     source->item = "an item of source";
     source->device_type = device;
+    if (close != Py_None)
+        source->held.objects[CLOSE] = Py_NewRef(close);
     tap->device = device > ARROW_DEVICE_CPU;
     how.ctx = source;
     how.interrupt = interrupt != Py_None ? source_interrupt : NULL;
     how.window.batches = batches;
     how.window.bytes = bytes;
     if (device < 0) {
-        how.open = source_open_cpu;
+        how.open = has_thread ? source_open_owned : source_open_cpu;
         return uva_stream_from_arrow_stream(host->runtime, NULL, &how);
     }
     how.open_device = source_open_device;

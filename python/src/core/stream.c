@@ -144,6 +144,12 @@ static PyObject *stream_ending(PyObject *object, PyObject *args)
     return stream_make((Stream *)object, args, pool_ending);
 }
 
+/* _partitions((arguments of pool_parts()), batches, bytes) */
+static PyObject *stream_partitions(PyObject *object, PyObject *args)
+{
+    return stream_make((Stream *)object, args, pool_parts);
+}
+
 /* _partition((host, pool, partition, batches, bytes), batches, bytes) */
 static PyObject *stream_partition(PyObject *object, PyObject *args)
 {
@@ -360,6 +366,18 @@ static PyObject *stream_unwait(PyObject *object, PyObject *waiter)
     return !stream_was_opened(self) || tap_unwait(self->tap, waiter) != 0
                ? NULL
                : Py_NewRef(Py_None);
+}
+
+/* _waiters() -> the number of waiters that are kept, for tests */
+static PyObject *stream_waiters(PyObject *object, PyObject *unused)
+{
+    const Stream *self = (Stream *)object;
+    Py_ssize_t n = 0;
+
+    (void)unused;
+    for (const struct tap *tap = self->tap; tap != NULL; tap = tap->merged)
+        n += tap->waiters != NULL ? PyList_Size(tap->waiters) : 0;
+    return PyLong_FromSsize_t(n);
 }
 
 /* The host of the stream; None before it is opened */
@@ -720,6 +738,9 @@ static PyObject *stream_set_name(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "s", &name) || !stream_can_build(self))
         return NULL;
     (void)uva_stream_set_name(self->tap->stream, name);
+    if (self->tap->merged == NULL)
+        (void)PyOS_snprintf(self->tap->name, sizeof(self->tap->name), "%s",
+                            name);
     return stream_built(self);
 }
 
@@ -1104,6 +1125,7 @@ static PyMethodDef stream_methods[] = {
     {"_query", stream_query, METH_VARARGS, NULL},
     {"_ending", stream_ending, METH_VARARGS, NULL},
     {"_partition", stream_partition, METH_VARARGS, NULL},
+    {"_partitions", stream_partitions, METH_VARARGS, NULL},
     {"_objects", stream_objects, METH_VARARGS, NULL},
     {"_table_schema", stream_table_schema, METH_VARARGS, NULL},
     {"_take", stream_take, METH_NOARGS, NULL},
@@ -1131,6 +1153,7 @@ static PyMethodDef stream_methods[] = {
     {"_timeout", stream_timeout, METH_VARARGS, NULL},
     {"_parallel", stream_parallel, METH_VARARGS, NULL},
     {"_merge", stream_merge, METH_VARARGS, NULL},
+    {"_waiters", stream_waiters, METH_NOARGS, NULL},
     {"_concat", stream_concat, METH_VARARGS, NULL},
     {"_tee", stream_tee, METH_VARARGS, NULL},
     {"_retry", stream_retry, METH_VARARGS, NULL},

@@ -78,13 +78,20 @@ void tap_begin(struct tap *tap)
     }
 }
 
-void tap_ready(struct tap *tap)
+static void tap_put(struct tap *tap)
 {
-    if (tap->is_ready || tap->host == NULL)
+    if (tap->is_ready)
         return;
     tap->is_ready = true;
     tap->next = tap->host->ready;
     tap->host->ready = tap_acquire(tap);
+}
+
+/* A whole that has left its host has had its parts leave, too. */
+void tap_ready(struct tap *tap)
+{
+    for (; tap != NULL && tap->host != NULL; tap = tap->whole)
+        tap_put(tap);
 }
 
 void tap_ready_fn(void *tap)
@@ -191,6 +198,22 @@ static struct tap *tap_of_failure(struct tap *tap, const char *text)
     return NULL;
 }
 
+/* An exception keeps its own text: which of several streams has raised it is in
+ * a note. */
+static void tap_note(const struct tap *tap)
+{
+    PyObject *done = NULL, *text;
+
+    if (tap->name[0] == '\0')
+        return;
+    text = PyUnicode_FromFormat("uvarrow: in the stream '%s'", tap->name);
+    if (text != NULL)
+        done = PyObject_CallMethod(tap->exception, "add_note", "O", text);
+    PyErr_Clear();
+    Py_XDECREF(done);
+    Py_XDECREF(text);
+}
+
 PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome)
 {
     struct tap *t = tap_of_failure(tap, outcome->error.message);
@@ -198,6 +221,8 @@ PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome)
     if (t == NULL)
         return core_raise(outcome->error.code, outcome->error.message,
                           outcome->metadata);
+    if (tap->merged != NULL)
+        tap_note(t);
     PyErr_SetObject((PyObject *)Py_TYPE(t->exception), t->exception);
     if (t->branches > 0)
         t->branches--; /* the other ones raise it, too */
@@ -225,18 +250,12 @@ static int waiters_remove(struct tap *tap, PyObject *waiter)
 
 int tap_wait(struct tap *tap, PyObject *waiter)
 {
-    for (; tap != NULL; tap = tap->merged)
-        if (waiters_add(tap, waiter) != 0)
-            return -1;
-    return 0;
+    return waiters_add(tap, waiter);
 }
 
 int tap_unwait(struct tap *tap, PyObject *waiter)
 {
-    for (; tap != NULL; tap = tap->merged)
-        if (waiters_remove(tap, waiter) != 0)
-            return -1;
-    return 0;
+    return waiters_remove(tap, waiter);
 }
 
 /* ---- holders --------------------------------------------------------------

@@ -34,15 +34,19 @@ static bool others_can_join(Stream *self, PyObject *others, Py_ssize_t i)
     return false;
 }
 
+/* It comes first among the streams that are merged into this one, so that a
+ * thousand of them are joined in as many steps. */
 void stream_join(struct tap *tap, Stream *other)
 {
-    struct tap *last = tap;
+    struct tap *last = other->tap;
 
     other->exported = other->tap->is_part = true;
     tap->device |= other->tap->device;
     while (last->merged != NULL)
         last = last->merged;
-    last->merged = tap_acquire(other->tap); /* for its exceptions */
+    last->merged = tap->merged;
+    tap->merged = tap_acquire(other->tap); /* for its exceptions */
+    other->tap->whole = tap;
 }
 
 /* Casts the first stream, if a schema is given. -1 with an exception. */
@@ -75,7 +79,7 @@ static struct uva_stream **others_join(Stream *self, PyObject *others,
     streams = calloc((size_t)n + 1, sizeof(struct uva_stream *));
     if (streams == NULL)
         PyErr_NoMemory();
-    for (Py_ssize_t i = 0; streams != NULL && i < n; i++) {
+    for (Py_ssize_t i = n; streams != NULL && i-- > 0;) {
         Stream *other = (Stream *)PyTuple_GetItem(others, i);
 
         streams[i] = uva_stream_acquire(other->tap->stream);

@@ -13,11 +13,11 @@ uvloop, trio, anyio. A batch has `__arrow_c_array__`, so any library takes it
 without a copy. `to_reader()` is the other way, `ipc()`, `csv()` and `json()` make
 bytes for a network, and `uvarrow.adbc` queries databases.
 """
-from . import _core
+from . import _core, _pickle
 from ._dlpack import from_dlpack
 from ._error import Error
 from ._host import EXIT_STUCK
-from ._catalog import partition
+from ._catalog import partition, partitions
 from ._options import configure
 from ._runtime import RuntimeStats, drain, stats
 from ._source import file, ipc_reader
@@ -35,5 +35,5 @@ __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "asgi",
            "concat", "configure", "csv", "drain", "file", "from_dlpack", "ipc",
            "ipc_reader", "json", "merge",
-           "partition", "stats", "stream", "to_reader"]
+           "partition", "partitions", "stats", "stream", "to_reader"]
 __version__ = _core.version

@@ -16,7 +16,7 @@ __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "asgi",
            "concat", "configure", "csv", "drain", "file", "from_dlpack", "ipc",
            "ipc_reader", "json", "merge",
-           "partition", "stats", "stream", "to_reader"]
+           "partition", "partitions", "stats", "stream", "to_reader"]
 __version__: Final[str]
 EXIT_STUCK: Final[int]
 
@@ -332,6 +332,8 @@ def stream(
     window: int = 64,
     max_bytes: int = 33554432,
     interrupt: Callable[[], object] | None = None,
+    close: Callable[[], object] | None = None,
+    own_thread: bool = False,
     device_type: int | None = None,
 ) -> Stream: ...
 @overload
@@ -341,6 +343,8 @@ def stream(
     window: int = 64,
     max_bytes: int = 33554432,
     interrupt: Callable[[], object] | None = None,
+    close: Callable[[], object] | None = None,
+    own_thread: bool = False,
     device_type: int | None = None,
 ) -> Stream: ...
 class _HasFileno(Protocol):
@@ -393,11 +397,25 @@ def partition(
     window: int = 64,
     max_bytes: int = 33554432,
 ) -> Stream: ...
+def partitions(
+    pool: adbc.Pool | adbc.Session,
+    partitions: Sequence[bytes | bytearray | memoryview],
+    *,
+    retries: int = 0,
+    keep_going: bool = False,
+    open: float = 0.0,
+    first: float = 0.0,
+    between: float = 0.0,
+    total: float = 0.0,
+    window: int = 64,
+    max_bytes: int = 33554432,
+) -> Stream: ...
 def configure(
     *,
     memory_bytes: int | None = None,
     measure: bool | None = None,
     check: bool | None = None,
+    threads: int | None = None,
 ) -> None: ...
 def stats() -> RuntimeStats: ...
 async def drain(seconds: float | None = None) -> None: ...

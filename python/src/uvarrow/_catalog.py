@@ -108,6 +108,43 @@ def partition(pool, partition, *, window=_WINDOW, max_bytes=_BYTES):
     return stream
 
 
+def partitions(pool, partitions, *, retries=0, keep_going=False, open=0.0,
+               first=0.0, between=0.0, total=0.0, window=_WINDOW, max_bytes=_BYTES):
+    """Returns a Stream of the rows of several partitions of a result, the list
+    that `Pool.query_partitions()` gave or a part of it: as many at one time as
+    `pool`, of the same database, has connections, in the order in which batches
+    come.
+
+    Each is named, as "partition 3 of 12 (host)", in texts of errors and in
+    statistics. One that fails is read again up to `retries` times, without the
+    rows that came before: right if the database gives them in the same order each
+    time. It then begins with the next location, if it is a partition of Flight SQL
+    that has several. `open`, `first`, `between` and `total` are limits of time, as
+    for `Stream.timeout()`, of each and each time that it is read. With
+    `keep_going` the others are finished when one fails.
+
+        parts = await pool.query_partitions("SELECT * FROM flights")
+        rows = uvarrow.partitions(pool, parts, retries=5, open=5, between=30)
+    """
+    if not hasattr(type(pool), "query_partitions"):
+        raise _check.refuse(pool, "pool", "a Pool or a Session")
+    if not _check.is_a(partitions, (list, tuple)):
+        raise _check.refuse(partitions, "partitions", "a list of bytes")
+    for one in partitions:
+        if not _check.is_a(one, (bytes, bytearray, memoryview)):
+            raise _check.refuse(one, "an item of partitions", "bytes")
+    retries = _check.count(retries, "retries")
+    _check.flag(keep_going, "keep_going")
+    limits = [_check.ms(value, name) for value, name in (
+        (open, "open"), (first, "first"), (between, "between"), (total, "total"))]
+    window, half = _check.count(window, "window"), _half(max_bytes)
+    host, made = pool._opened()
+    stream = Stream()
+    stream._partitions((host, made, [bytes(one) for one in partitions], retries,
+                        keep_going, *limits, window, half), window, half)
+    return stream
+
+
 def add_to(*classes):
     """Makes the functions methods of pools and sessions."""
     for one in classes:
@@ -116,4 +153,4 @@ def add_to(*classes):
 
 
 Table.__module__ = "uvarrow.adbc"
-partition.__module__ = "uvarrow"
+partition.__module__ = partitions.__module__ = "uvarrow"

@@ -146,6 +146,8 @@ static PyMethodDef core_methods[] = {
     {"_set_clock", stream_set_clock, METH_O, NULL},
     {"_set_log", log_set, METH_O, NULL},
     {"_choose", host_choose, METH_VARARGS, NULL},
+    {"batch_of", made_batch, METH_VARARGS, NULL},
+    {"schema_of", made_schema, METH_O, NULL},
     {"wait_out", exit_wait_out, METH_O, NULL},
     {"leave", exit_leave, METH_O, NULL},
     {"capsule", core_capsule, METH_VARARGS, NULL},

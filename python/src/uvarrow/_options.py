@@ -10,10 +10,10 @@ _LOGGER = logging.getLogger("uvarrow")
 _LOGGER.addHandler(logging.NullHandler())
 _LEVELS = {1: logging.ERROR, 2: logging.WARNING, 3: logging.INFO,
            4: logging.DEBUG}
-_chosen = {"memory_bytes": 0, "measure": False, "check": False}
+_chosen = {"memory_bytes": 0, "measure": False, "check": False, "threads": 0}
 
 
-def configure(*, memory_bytes=None, measure=None, check=None):
+def configure(*, memory_bytes=None, measure=None, check=None, threads=None):
     """Sets options of event loops that use uvarrow for the first time from now
     on; None leaves an option as it is.
 
@@ -23,6 +23,11 @@ def configure(*, memory_bytes=None, measure=None, check=None):
     library is checked against Arrow's protocol, which costs time; breaches are
     in the log: the logger "uvarrow" of `logging`, whose level counts at that
     first use.
+
+    At most `threads` sources that block are in a call at one time; others wait,
+    and a warning is in the log if for a second none of these calls has returned.
+    0: 64, and while none of these returns up to 256. Asynchronous sources need no
+    thread, and the loops of a process share their threads.
     """
     if memory_bytes is not None:
         _chosen["memory_bytes"] = _check.count(memory_bytes, "memory_bytes",
@@ -31,6 +36,8 @@ def configure(*, memory_bytes=None, measure=None, check=None):
         _chosen["measure"] = _check.flag(measure, "measure")
     if check is not None:
         _chosen["check"] = _check.flag(check, "check")
+    if threads is not None:
+        _chosen["threads"] = _check.count(threads, "threads")
 
 
 def choose():

@@ -314,8 +314,9 @@ class Stream(_core.Stream):
         return self
 
     def name(self, text):
-        """Sets the name of the stream in error texts and traces. Returns the
-        stream."""
+        """Sets the name of the stream in error texts and traces. A stream that is
+        merged later is an input of that name, and a name set after that is in
+        front of it. Returns the stream."""
         self._set_name(_check.text(text, "text"))
         self._label = text
         return self
@@ -364,7 +365,7 @@ def _bytes(max_bytes):
 # ---- sources ----------------------------------------------------------------
 
 def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
-           device_type=None):
+           close=None, own_thread=False, device_type=None):
     """Makes a stream of Arrow data.
 
     `source` is an object with `__arrow_c_stream__` or
@@ -372,14 +373,18 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
     `__arrow_c_array__`, an iterable of objects with one of these methods, each
     of which is read to its end, or a function that returns such an object;
     with `device_type`, with `__arrow_c_device_array__`. It is opened and read
-    by a worker thread, and may block. Its schema has columns: an array that
-    has no rows of columns is refused.
+    by worker threads, one after the other, and may block. With `own_thread` one
+    thread makes all of its calls, for objects that are bound to a thread, such as
+    connections of Python's sqlite3. Its schema has columns: an array that has no
+    rows of columns is refused.
 
     Up to `window` batches are read ahead by the worker, and as many wait for
     the loop; together they have at most `max_bytes` bytes, or one batch more.
     `interrupt` is a function that makes a blocked call of the source return
-    soon, such as `connection.interrupt` of DuckDB; a worker thread calls it,
-    until that call has returned. `device_type` is Arrow's number for the
+    soon, also the call that opens it, such as `connection.interrupt` of DuckDB; a worker thread calls it,
+    until that call has returned. `close` is a function that is called once, on a
+    thread, when a source that was opened is not used any more, also if no call of
+    it was under way: it ends what goes on elsewhere. `device_type` is Arrow's number for the
     device of the data, if that is not the CPU's: 2 for CUDA. A batch comes
     when its event is complete.
 
@@ -396,13 +401,18 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
     if _source.is_async(source):
         _check.optional(_source.refuse, interrupt, "interrupt")
         _check.optional(_source.refuse, device_type, "device_type")
+        _check.optional(_source.refuse, close, "close")
+        if _check.flag(own_thread, "own_thread"):
+            _source.refuse(own_thread, "own_thread")
         return _source.read_async(source, _check.count(window, "window"),
                                   _half(max_bytes))
     if _source.is_several(source):
         return concat(*[stream(one, window=window, max_bytes=max_bytes,
-                               interrupt=interrupt, device_type=device_type)
+                               interrupt=interrupt, close=close,
+                               own_thread=own_thread, device_type=device_type)
                         for one in source])
     _check.optional(_check.function, interrupt, "interrupt")
+    _check.optional(_check.function, close, "close")
     device = -1
     if device_type is not None:
         device = _check.count(device_type, "device_type", least=1)
@@ -410,10 +420,13 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
     if (device < 0 and _check.stream_method(source, "source")
             == "__arrow_c_device_stream__"):
         device = 1
+    if _check.flag(own_thread, "own_thread") and device > 0:
+        raise ValueError("uvarrow: own_thread is for data of the CPU")
     result = Stream()
     window = _check.count(window, "window")
     result._open(_host.current(), (source, _open, interrupt, window,
-                                   _half(max_bytes), device),
+                                   _half(max_bytes), device, own_thread,
+                                   close),
                  window, _half(max_bytes))
     return result
 

@@ -43,6 +43,10 @@ _BATCH_ROWS = 1024 # of dicts
 _MODES = "create", "append", "replace", "create_append"
 
 
+def _made_again(kind, given):
+    return kind(**given)
+
+
 class Pool:
     """Connections to a database, each of which serves one query at a time.
 
@@ -68,14 +72,23 @@ class Pool:
     it is not.
 
     No connection is made before the first query. A pool may be used by several
-    event loops, each of which has its own connections.
+    event loops, each of which has its own connections. As a pickle it is its
+    arguments, with their passwords: elsewhere it is another pool.
     """
 
     def __init__(self, driver=None, *, uri=None, entrypoint=None, options=None,
                  connection_options=None, connections=8, idle=60.0, wait=30.0,
                  max_age=3600.0, connect=10.0, lock=None,
                  stuck=None, batch_bytes=None, keeps_session=False):
+        self._given = {
+            "driver": driver, "uri": uri, "entrypoint": entrypoint,
+            "options": options, "connection_options": connection_options,
+            "connections": connections, "idle": idle, "wait": wait,
+            "max_age": max_age, "connect": connect, "lock": lock,
+            "stuck": stuck, "batch_bytes": batch_bytes,
+            "keeps_session": keeps_session}
         options = _check.options(options, "options")
+        self._given["options"] = dict(options)
         if uri is not None:
             if "uri" in options:
                 raise ValueError("uvarrow: uri is given twice: options has it, "
@@ -102,6 +115,9 @@ class Pool:
                      _check.flag(keeps_session, "keeps_session"))
         self._pools = weakref.WeakKeyDictionary()
         self._closed = False
+
+    def __reduce__(self):
+        return _made_again, (type(self), self._given)
 
     def query(self, sql, parameters=None, *, options=None, update=False,
               by_name=False, busy=None, batch_bytes=None, window=_WINDOW,
