@@ -149,6 +149,13 @@ export class Stream implements AsyncIterableIterator<Batch> {
     total?: number;
   }): this;
   throttle(options: { batches?: number; bytes?: number }): this;
+  /** When it has failed before its first batch, `again` gives a stream to go on
+   * with, at most `times` (3) times, after `delay` (100), doubled each time up to
+   * `delayMax` (10 s). Null: no more. It is not asynchronous. */
+  retry(
+    again: (error: Error, attempt: number) => Stream | null | undefined,
+    options?: { times?: number; delay?: number; delayMax?: number },
+  ): this;
   /** Decodes on so many threads at one time; 0: one a core. */
   parallel(workers?: number, options?: { ordered?: boolean }): this;
   /** Another schema, without a change of any value. */

@@ -43,7 +43,7 @@ function sure(call) {
 
 const awaited = new Map(); // number -> function, while the process waits for it
 const expected = new Map(); // in the same way, but the process may end
-const called = new Map(); // number of a map -> function
+const called = new Map(); // number of a map or a retry -> function
 const freed = new Map(); // number -> an object that must live until then
 
 /** Waits for news of a number, and keeps the process meanwhile. */
@@ -86,7 +86,11 @@ function onNews(kind, id, value) {
 const makeError = (code, errno, message, metadata) =>
   new UvarrowError(code, errno, message, metadata);
 
-const numbers = native.start(MODES.get(mode) ?? 0, onNews, makeError);
+/** Gives the next stream of a retry; null: there is none. */
+const onRetry = (id, attempt, error) =>
+  called.get(id)?.(error, attempt) ?? null;
+
+const numbers = native.start(MODES.get(mode) ?? 0, onNews, makeError, onRetry);
 
 // Places in `numbers`, as in addon.h
 const ID = 0, ROWS = 1, ORDINAL = 2, BYTES = 3, KEEPER = 4;

@@ -341,6 +341,43 @@ class Stream {
     }
   }
 
+  /** When it has failed before its first batch, a function gives a stream to go on
+   * with, or null to give up. */
+  retry(again, how) {
+    const { times, delay, delayMax } = options(how);
+    callable("the function of retry()", again);
+    if (this.#state !== "new") {
+      refuse("a stage", "added before the stream is read");
+    }
+    const id = given(native.retry(this.#handle, count("times", times),
+      count("delay", delay), count("delayMax", delayMax)));
+    const self = new WeakRef(this);
+    this.#functions.set(id, AsyncResource.bind(again));
+    called.set(id, (error, attempt) =>
+      self.deref()?.#again(id, error, attempt));
+    return this;
+  }
+
+  /** Gives the external of a stream; throws nothing. */
+  #again(id, error, attempt) {
+    try {
+      const failure = this.#findFailure()?.error ?? error;
+      const next = this.#functions.get(id)(failure, attempt);
+      if (next === null || next === undefined) return null;
+      if (!(next instanceof Stream)) {
+        refuse("the result of the function of retry()", "a Stream or null");
+      }
+      consumeStream(this, next);
+      this.#parts = [next]; // the failure of the one before it is over
+      this.#failure = undefined;
+      next.#startSources();
+      return next.#handle;
+    } catch (thrown) {
+      this.#failure = { error: thrown };
+      return null;
+    }
+  }
+
   /** Another stream with the same batches. */
   tee(how) {
     if (this.#state !== "new") {

@@ -49,6 +49,7 @@ static const struct {
     {"encode", stage_encode},
     {"map", stage_map},
     {"give", map_give},
+    {"retry", stage_retry},
     {"stats", stats_runtime},
     {"streamStats", stats_stream},
 };

@@ -70,7 +70,11 @@ napi_value value_truth(napi_env env, bool truth);
  * fails. */
 napi_value value_external(napi_env env, void *object, napi_finalize finalize);
 
-/* Throws an UvarrowError. Returns NULL. */
+/* Makes an UvarrowError. */
+napi_value value_error(napi_env env, int code, const char *text,
+                       const char *metadata);
+
+/* Throws one. Returns NULL. */
 napi_value value_fail(napi_env env, int code, const char *text,
                       const char *metadata);
 napi_value value_no_memory(napi_env env);
@@ -116,7 +120,7 @@ struct host {
     struct post *post;           /* owns; NULL: the descriptor is watched */
     napi_async_context context;
     napi_async_cleanup_hook_handle hook;
-    napi_ref on_news, make_error, numbers_kept;
+    napi_ref on_news, make_error, on_retry, numbers_kept;
     double *numbers;           /* the memory of numbers_kept */
     struct news *news, **last; /* for after the turn */
     struct writer *writers;    /* borrows each: handles on the runtime's loop */
@@ -125,6 +129,7 @@ struct host {
     int64_t batches, bytes; /* that JavaScript holds */
     int users;              /* the environment, and each object */
     bool is_closing;
+    bool has_called; /* JavaScript, in a turn: its promises are to run */
 };
 
 /* The host of an environment; NULL with an exception. */
@@ -134,6 +139,9 @@ struct host *host_acquire(struct host *host);
 void host_release(struct host *host);
 
 int64_t host_new_id(struct host *host);
+
+/* Drops an exception that a call of JavaScript in a turn has left. */
+void host_drop_exception(struct host *host);
 
 /* Has JavaScript told after the turn; once, if it is waiting to be told. */
 void host_note(struct host *host, struct news *news);
@@ -145,8 +153,8 @@ void host_turn(struct host *host);
 /* Counts bytes that JavaScript keeps alive and V8 does not know of. */
 void host_tell_bytes(struct host *host, int64_t bytes);
 
-/* start(mode, onNews, makeError): opens the runtime of this environment. Gives
- * the array of numbers. */
+/* start(mode, onNews, makeError, onRetry): opens the runtime of this
+ * environment. Gives the array of numbers. */
 napi_value host_start(napi_env env, napi_callback_info info);
 
 /* keepAlive(whether the process goes on until there are news) */
@@ -321,7 +329,8 @@ napi_value pool_stats(napi_env env, napi_callback_info info);
 bool params_read(napi_env env, napi_value list, struct uva_value **out);
 void params_free(struct uva_value *values);
 
-/* ---- stages (stage.c, map.c) --------------------------------------------- */
+/* ---- stages (stage.c, map.c, retry.c)
+ * --------------------------------------------- */
 
 napi_value stage_limit(napi_env env, napi_callback_info info);
 napi_value stage_rebatch(napi_env env, napi_callback_info info);
@@ -334,6 +343,7 @@ napi_value stage_merge(napi_env env, napi_callback_info info);
 napi_value stage_tee(napi_env env, napi_callback_info info);
 napi_value stage_encode(napi_env env, napi_callback_info info);
 napi_value stage_map(napi_env env, napi_callback_info info);
+napi_value stage_retry(napi_env env, napi_callback_info info);
 napi_value map_give(napi_env env, napi_callback_info info);
 
 /* Gives an error to all calls whose functions have not returned. */

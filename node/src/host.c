@@ -116,6 +116,11 @@ static napi_value exception_take(napi_env env)
     return exception;
 }
 
+void host_drop_exception(struct host *host)
+{
+    (void)exception_take(host->env);
+}
+
 /* onNews(kind, id, value): what a call of Node-API gave */
 static napi_status news_call(napi_env env, const struct host *host,
                              const napi_value *args)
@@ -210,12 +215,13 @@ void host_turn(struct host *host)
     if (host->is_closing)
         return;
     (void)uva_runtime_turn(host->runtime);
-    if (host->news == NULL)
+    if (host->news == NULL && !host->has_called)
         return;
     if (napi_open_handle_scope(env, &scope) != napi_ok) {
         host_again(host, NULL);
         return;
     }
+    host->has_called = false;
     host_tell_scoped(host);
     (void)napi_close_handle_scope(env, scope);
 }
@@ -290,7 +296,9 @@ static bool host_keep_functions(napi_env env, struct host *host,
     const size_t bytes = NUMBERS * sizeof(double);
     napi_value memory = NULL, name = NULL;
 
-    return value_ok(env, napi_create_reference(env, functions[0], 1,
+    return value_ok(env, napi_create_reference(env, functions[2], 1,
+                                               &host->on_retry)) &&
+           value_ok(env, napi_create_reference(env, functions[0], 1,
                                                &host->on_news)) &&
            value_ok(env, napi_create_reference(env, functions[1], 1,
                                                &host->make_error)) &&
@@ -333,7 +341,7 @@ static bool host_open(napi_env env, struct host *host, enum mode mode)
 
 static void host_fail(struct host *host)
 {
-    const napi_ref refs[] = {host->on_news, host->make_error,
+    const napi_ref refs[] = {host->on_news, host->make_error, host->on_retry,
                              host->numbers_kept};
 
     for (size_t i = 0; i < sizeof(refs) / sizeof(*refs); i++)
@@ -400,12 +408,12 @@ static bool host_settle(napi_env env, struct host *host)
 
 napi_value host_start(napi_env env, napi_callback_info info)
 {
-    napi_value args[3], numbers = NULL;
+    napi_value args[4], numbers = NULL;
     struct host *host;
     struct watch *watch;
     int64_t mode = 0;
 
-    if (!value_args(env, info, 3, args) ||
+    if (!value_args(env, info, 4, args) ||
         !value_integer(env, args[0], &mode) || host_of(env) != NULL)
         return NULL;
     host = host_new(env);

@@ -186,34 +186,41 @@ napi_value value_external(napi_env env, void *object, napi_finalize finalize)
 /* ---- errors -------------------------------------------------------------- */
 
 /* makeError(name of the code, number, text, metadata) */
-static bool error_make(napi_env env, int code, const char *text,
+static bool error_args(napi_env env, int code, const char *text,
                        const char *metadata, napi_value *out)
 {
-    struct host *host = host_of(env);
-    napi_value function = NULL, global = NULL, args[4] = {0};
+    if (!value_ok(env, napi_create_string_utf8(env, uva_error_name(code),
+                                               NAPI_AUTO_LENGTH, out)) ||
+        !value_ok(env, napi_create_int32(env, -code, out + 1)) ||
+        !value_ok(
+            env, napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, out + 2)))
+        return false;
+    out[3] = value_metadata(env, metadata);
+    return out[3] != NULL;
+}
 
-    if (host == NULL ||
+napi_value value_error(napi_env env, int code, const char *text,
+                       const char *metadata)
+{
+    struct host *host = host_of(env);
+    napi_value function = NULL, global = NULL, out = NULL, args[4] = {0};
+
+    if (host == NULL || !error_args(env, code, text, metadata, args) ||
         !value_ok(env,
                   napi_get_reference_value(env, host->make_error, &function)) ||
         !value_ok(env, napi_get_global(env, &global)) ||
-        !value_ok(env, napi_create_string_utf8(env, uva_error_name(code),
-                                               NAPI_AUTO_LENGTH, args)) ||
-        !value_ok(env, napi_create_int32(env, -code, args + 1)) ||
-        !value_ok(env, napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH,
-                                               args + 2)))
-        return false;
-    args[3] = value_metadata(env, metadata);
-    return args[3] != NULL &&
-           value_ok(env,
-                    napi_call_function(env, global, function, 4, args, out));
+        !value_ok(env,
+                  napi_call_function(env, global, function, 4, args, &out)))
+        return NULL;
+    return out;
 }
 
 napi_value value_fail(napi_env env, int code, const char *text,
                       const char *metadata)
 {
-    napi_value error = NULL;
+    napi_value error = value_error(env, code, text, metadata);
 
-    if (error_make(env, code, text, metadata, &error))
+    if (error != NULL)
         (void)value_ok(env, napi_throw(env, error));
     return NULL;
 }

@@ -61,6 +61,10 @@ const scenarios = {
       numbers({ batches: 1, rows: 0 })).limit(9);
     return isWhole(await collect(stream), 4);
   },
+  async "a stream that is opened again"() {
+    return isWhole(await collect(numbers({ batches: 1, fail: 0 })
+      .retry(() => numbers({ batches: 1, rows: 3 }), { delay: 1 })), 3);
+  },
   async "bytes out and in"() {
     const bytes = [];
     for await (const chunk of numbers({ batches: 1, rows: 5 }).toIPC()) {
@@ -130,7 +134,8 @@ test("a start that fails leaves nothing, and can be made again", async () => {
       let numbers;
       native.fault(n, n);
       try {
-        numbers = native.start(workerData, () => {}, (code) => new Error(code));
+        numbers = native.start(workerData, () => {}, (code) => new Error(code),
+          () => null);
       } catch {
         continue;
       }

@@ -158,6 +158,30 @@ test("an error of a part is the error of the whole", async () => {
     .next(), (error) => error === reason);
 });
 
+test("a retry goes on with another stream", async () => {
+  const seen = [];
+  const stream = numbers({ fail: 0 }).retry((error, attempt) => {
+    seen.push([attempt, error.code]);
+    return numbers({ fail: attempt < 3 ? 0 : -1 });
+  }, { times: 5, delay: 1 });
+  assert.deepEqual(await collect(stream), range(0, 30));
+  assert.deepEqual(seen, [[1, "EIO"], [2, "EIO"], [3, "EIO"]]);
+});
+
+test("a retry that gives up has the last failure", async () => {
+  const failing = () => numbers({ fail: 0 });
+  await assert.rejects(failing().retry(() => null, { delay: 1 }).next(),
+    { code: "EIO" });
+  await assert.rejects(failing().retry(failing, { times: 2, delay: 1 }).next(),
+    { code: "EIO" });
+  const reason = new Error("no");
+  await assert.rejects(failing().retry(() => {
+    throw reason;
+  }, { delay: 1 }).next(), (error) => error === reason);
+  await assert.rejects(failing().retry(() => 1, { delay: 1 }).next(),
+    /the result of the function of retry\(\) must be a Stream or null/);
+});
+
 test("a tee gives each branch all batches", async () => {
   const first = numbers({ batches: 30, rows: 3 });
   const second = first.tee();
