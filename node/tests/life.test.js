@@ -103,25 +103,28 @@ const inWorker = `
   read(uvarrow.fromIPC(numbers({ batches: 1e9, rows: 100 }).toIPC()));
   numbers({ batches: 1, ms: -1 }).next();
   numbers({ batches: 9, rows: 9 }).map(() => new Promise(() => {})).next();
-  setTimeout(() => parentPort.postMessage("runs"), 5);`;
+  setImmediate(() => parentPort.postMessage("runs"));`;
 
-test("twelve workers are terminated in the midst of streams", async () => {
-  for (let i = 0; i < Math.ceil(runs / 5); i++) {
-    await ends(`
-      const { Worker } = require("node:worker_threads");
-      const code = ${JSON.stringify(inWorker)};
-      (async () => {
-        await Promise.all(Array.from({ length: 12 }, async (_, i) => {
-          const worker = new Worker(code, { eval: true });
-          worker.on("error", (error) => { throw error; });
-          await new Promise((resolve) => worker.once("message", resolve));
-          await new Promise((resolve) => setTimeout(resolve, i));
-          await worker.terminate();
-        }));
-        console.log((await collect(numbers())).length);
-      })();`, 0, "30\n");
-  }
-});
+for (const host of ["watch", "post"]) {
+  test(`twelve workers are terminated in the midst of streams (${host})`,
+    async () => {
+      for (let i = 0; i < Math.ceil(runs / 10); i++) {
+        await ends(`
+          const { Worker } = require("node:worker_threads");
+          const code = ${JSON.stringify(inWorker)};
+          (async () => {
+            await Promise.all(Array.from({ length: 12 }, async (_, i) => {
+              const worker = new Worker(code, { eval: true });
+              worker.on("error", (error) => { throw error; });
+              await new Promise((resolve) => worker.once("message", resolve));
+              for (; i > 0; i--) await new Promise(setImmediate);
+              await worker.terminate();
+            }));
+            console.log((await collect(numbers())).length);
+          })();`, 0, "30\n", { env: { UVARROW_HOST: host } });
+      }
+    });
+}
 
 test("a worker ends by itself, or by process.exit()", async () => {
   await ends(`
@@ -144,7 +147,7 @@ test("the addon stays where only a worker has loaded it", async () => {
     const { Worker } = require("node:worker_threads");
     const worker = new Worker(${JSON.stringify(inWorker)}, { eval: true });
     worker.on("message", () => worker.terminate());
-    worker.on("exit", () => setTimeout(() => console.log("ended"), 20));`;
+    worker.on("exit", () => console.log("ended"));`;
   const stdout = await new Promise((resolve, reject) => {
     execFile(process.execPath, ["-e", code], (error, out) =>
       error === null ? resolve(out) : reject(error));

@@ -196,6 +196,28 @@ test("an owner lives until its stream is released", async () => {
   assert.equal(weak.deref(), undefined);
 });
 
+test("sources that block take no thread of Node.js", async () => {
+  const stuck = Array.from({ length: 8 }, () => numbers({ ms: -1 }));
+  const steps = stuck.map((stream) => stream.next());
+  const content = await fs.promises.readFile(__filename); // needs one
+  assert(content.length > 0);
+  await Promise.all(stuck.map((stream) => stream.return()));
+  await Promise.all(steps);
+});
+
+test("a fast source lets the loop run", async () => {
+  let ticks = 0;
+  let isOver = false;
+  const tick = () => {
+    ticks++;
+    if (!isOver) setImmediate(tick);
+  };
+  setImmediate(tick);
+  await collect(numbers({ batches: 3000, rows: 1 }));
+  isOver = true;
+  assert(ticks >= 3000 / 64, `the loop ran ${ticks} times`);
+});
+
 test("rows of each source are there", async () => {
   const [batch] = await uvarrow.fromBatches(
     await numbers({ batches: 1 }).readAll()).readAll();
