@@ -4,7 +4,10 @@
  * A dictionary is kept as the arrays that came for it: the first, and the
  * deltas, which are joined when a batch needs them. Batches share the arrays,
  * so a replacement leaves earlier batches as they are. Fields with the same id
- * have one dictionary, the first field's. */
+ * have one dictionary, the first field's.
+ *
+ * A dictionary whose values have dictionaries of their own may come before
+ * these, as Java writes it: its message is kept until a batch needs it. */
 #include "io/ipc_decoder.h"
 
 #include <inttypes.h>
@@ -34,6 +37,8 @@ struct decoder_dictionary {
     size_t most;                     /* room for them */
     int64_t bytes;                   /* of all arrays */
     bool has_come;                   /* or deltas of it */
+    struct uva__ipc_item *waiting;   /* owns: came before the dictionaries of
+                                        its values; or NULL */
 };
 
 /* Where a dictionary is in the plan. */
@@ -59,6 +64,8 @@ struct uva__ipc_item {
     struct uva__ipc_parts parts;            /* of a batch; borrows, too */
     struct ArrowDeviceArray *values;        /* owns: one each of the plan */
     char *metadata;                         /* owns; may be NULL */
+    bool is_delta;   /* of a dictionary: its values follow earlier ones */
+    bool is_waiting; /* the dictionary owns it */
 };
 
 static int decoder_no_memory(struct uva_error *error)
@@ -112,6 +119,7 @@ void uva__ipc_decoder_free(struct uva__ipc_decoder *decoder)
          i++) {
         decoder_clear(decoder, &decoder->dictionaries[i]);
         free(decoder->dictionaries[i].arrays);
+        uva__ipc_item_free(decoder->dictionaries[i].waiting);
     }
     free(decoder->dictionaries);
     free(decoder->ids);
@@ -323,6 +331,9 @@ static int decoder_settle(struct uva__ipc_decoder *decoder, int32_t at,
     return 0;
 }
 
+static int decoder_resume(struct uva__ipc_decoder *decoder, int32_t at,
+                          struct uva_error *error);
+
 /* Gives the arrays of the dictionaries that the fields from `at` on have, up to
  * the next that is no child of it. */
 static int decoder_share(struct uva__ipc_decoder *decoder, int32_t at,
@@ -339,7 +350,9 @@ static int decoder_share(struct uva__ipc_decoder *decoder, int32_t at,
         if (dictionary < 0)
             continue;
         first = decoder->dictionaries[dictionary].first;
-        code = decoder_settle(decoder, first, error);
+        code = decoder_resume(decoder, first, error);
+        if (code == 0)
+            code = decoder_settle(decoder, first, error);
         if (code == 0 &&
             uva_array_share(&decoder->dictionaries[first].arrays[0],
                             &values[dictionary]) != 0)
@@ -464,18 +477,86 @@ int uva__ipc_item_decode(struct uva__ipc_item *item,
 
 /* ---- messages ----------------------------------------------------------- */
 
+/* Makes the values of a message for the dictionary `at`. */
+static int decoder_make_values(struct uva__ipc_decoder *decoder, int32_t at,
+                               struct uva__ipc_item *item,
+                               struct uva_error *error)
+{
+    const int32_t field = decoder->plan.dictionaries[at].field;
+    struct ArrowDeviceArray values;
+    int code = decoder_share(decoder, field, item->values, error);
+
+    if (code == 0)
+        code = item_read(item, field, &values, error);
+    return code == 0 ? decoder_keep(decoder, at, item->is_delta, &values,
+                                    item->message.body, error)
+                     : code;
+}
+
+/* Whether a dictionary of the values of the dictionary `at` has no values. */
+static bool decoder_lacks(const struct uva__ipc_decoder *decoder, int32_t at)
+{
+    const struct uva__ipc_field *fields = decoder->plan.fields;
+    const int32_t field = decoder->plan.dictionaries[at].field;
+
+    for (int32_t i = field; i < fields[field].next; i++)
+        if (fields[i].dictionary >= 0 &&
+            decoder->dictionaries[decoder->dictionaries[fields[i].dictionary]
+                                      .first]
+                    .count == 0)
+            return true;
+    return false;
+}
+
+/* Keeps a message for the dictionary `at`, which owns it then; without the room
+ * for the values of dictionaries, of which there may be many. */
+static int decoder_put_aside(struct uva__ipc_decoder *decoder, int32_t at,
+                             struct uva__ipc_item *item,
+                             struct uva_error *error)
+{
+    if (uva__ipc_item_size(item) > decoder->max_bytes - decoder->bytes)
+        return uva_error_set(error, EMSGSIZE,
+                             "dictionaries are too large (max_bytes)");
+    decoder->bytes += uva__ipc_item_size(item);
+    free(item->values);
+    item->values = NULL;
+    item->is_waiting = true;
+    decoder->dictionaries[at].waiting = item;
+    return 0;
+}
+
+/* Makes the values of the message that waits for the dictionary `at`, if there
+ * is one. A dictionary of these values that has not come is empty. */
+static int decoder_resume(struct uva__ipc_decoder *decoder, int32_t at,
+                          struct uva_error *error)
+{
+    struct uva__ipc_item *item = decoder->dictionaries[at].waiting;
+    int code;
+
+    if (item == NULL)
+        return 0;
+    decoder->dictionaries[at].waiting = NULL;
+    decoder->bytes -= uva__ipc_item_size(item);
+    item->values =
+        calloc((size_t)decoder->plan.n_dictionaries + 1, sizeof(*item->values));
+    code = item->values == NULL ? decoder_no_memory(error)
+                                : decoder_make_values(decoder, at, item, error);
+    if (code != 0)
+        code = uva__message_fail(&item->message, error);
+    uva__ipc_item_free(item);
+    return code;
+}
+
 /* Takes values for a dictionary. */
 static int decoder_take_values(struct uva__ipc_decoder *decoder,
                                struct uva__ipc_item *item,
                                struct uva_error *error)
 {
     struct uva__table batch;
-    struct ArrowDeviceArray values;
-    bool is_delta;
     int64_t id;
-    int32_t at, field;
-    int code =
-        uva__ipc_values_read(&item->head.header, &id, &is_delta, &batch, error);
+    int32_t at;
+    int code = uva__ipc_values_read(&item->head.header, &id, &item->is_delta,
+                                    &batch, error);
 
     if (code != 0)
         return code;
@@ -483,22 +564,21 @@ static int decoder_take_values(struct uva__ipc_decoder *decoder,
     if (at < 0)
         return uva_error_set(error, EPROTO,
                              "dictionary %" PRId64 " is not in the schema", id);
-    if (item->message.is_in_file && !is_delta &&
+    if (item->message.is_in_file && !item->is_delta &&
         decoder->dictionaries[at].has_come)
         return uva_error_set(error, EPROTO,
                              "dictionary %" PRId64 " comes twice, which a file "
                              "does not allow",
                              id);
     decoder->dictionaries[at].has_come = true;
-    field = decoder->plan.dictionaries[at].field;
-    code = decoder_share(decoder, field, item->values, error);
+    code = uva__ipc_parts_read(&batch, &item->parts, error);
     if (code == 0)
-        code = uva__ipc_parts_read(&batch, &item->parts, error);
-    if (code == 0)
-        code = item_read(item, field, &values, error);
-    return code == 0 ? decoder_keep(decoder, at, is_delta, &values,
-                                    item->message.body, error)
-                     : code;
+        code = decoder_resume(decoder, at, error);
+    if (code != 0)
+        return code;
+    return decoder_lacks(decoder, at)
+               ? decoder_put_aside(decoder, at, item, error)
+               : decoder_make_values(decoder, at, item, error);
 }
 
 /* Gets an item ready to be decoded. */
@@ -540,9 +620,9 @@ int uva__ipc_decoder_take(struct uva__ipc_decoder *decoder,
                              item->head.what);
     if (code != 0)
         code = uva__message_fail(&item->message, error);
-    if (code != 0 || item->head.what != UVA__IPC_BATCH)
-        uva__ipc_item_free(item);
-    else
+    if (code == 0 && item->head.what == UVA__IPC_BATCH)
         *out = item;
+    else if (!item->is_waiting)
+        uva__ipc_item_free(item);
     return code;
 }

@@ -358,6 +358,86 @@ START_TEST(deltas_are_joined)
 }
 END_TEST
 
+/* The messages of nested(): the dictionary inside, the one around it, a batch.
+ */
+enum { INNER = 1, OUTER, BATCH };
+
+/* The dictionary of `batch` and that inside of it have so many values. */
+static void has_values(struct ArrowDeviceArray *batch, int64_t outer,
+                       int64_t inner)
+{
+    const struct ArrowArray *values = batch->array.children[0]->dictionary;
+
+    ck_assert_int_eq(values->length, outer);
+    ck_assert_int_eq(values->children[1]->dictionary->length, inner);
+    uva_array_release(batch);
+}
+
+static void begin_nested(int64_t limit)
+{
+    struct uva__encoder *encoder = NULL;
+
+    nested(&encoder, 4, 3);
+    uva__encoder_free(encoder);
+    cut();
+    ck_assert_int_eq(begin(limit), 0);
+}
+
+/* As Java writes them. */
+START_TEST(a_dictionary_may_come_before_that_of_its_values)
+{
+    struct ArrowDeviceArray batch = {0};
+
+    begin_nested(0);
+    for (int i = 0; i < 2 * _i; i++) { /* also in the usual order before */
+        ck_assert_int_eq(take(INNER + i, NULL), 0);
+    }
+    ck_assert_int_eq(take(OUTER, NULL), 0);
+    ck_assert_int_eq(take(INNER, NULL), 0);
+    ck_assert_int_eq(take(BATCH, &batch), 0);
+    has_values(&batch, 2, 3);
+    ck_assert_int_eq(take(BATCH, &batch), 0);
+    has_values(&batch, 2, 3);
+}
+END_TEST
+
+START_TEST(a_dictionary_that_waits_may_have_a_delta)
+{
+    struct ArrowDeviceArray batch = {0};
+
+    begin_nested(0);
+    ck_assert_int_eq(take(OUTER, NULL), 0);
+    ck_assert_int_eq(take(INNER, NULL), 0);
+    make_delta(OUTER);
+    ck_assert_int_eq(take(OUTER, NULL), 0);
+    ck_assert_int_eq(take(BATCH, &batch), 0);
+    has_values(&batch, 4, 3);
+}
+END_TEST
+
+/* The text names the message with the index, not only the one that needs it. */
+START_TEST(a_dictionary_waits_for_that_of_its_values_in_vain)
+{
+    struct ArrowDeviceArray batch;
+
+    begin_nested(0);
+    ck_assert_int_eq(take(OUTER, NULL), 0);
+    fails(take(_i == 0 ? BATCH : OUTER, &batch), EPROTO,
+          "an index points behind the dictionary");
+}
+END_TEST
+
+/* It counts, until it is made. */
+START_TEST(a_dictionary_that_waits_has_a_limit)
+{
+    begin_nested(LIMIT);
+    uva__shared_bytes_release(messages[OUTER].body);
+    messages[OUTER].body = uva__shared_bytes_new(LIMIT);
+    ck_assert_ptr_nonnull(messages[OUTER].body);
+    fails(take(OUTER, NULL), EMSGSIZE, "dictionaries are too large");
+}
+END_TEST
+
 /* Deltas may follow; a stream may replace it. */
 START_TEST(a_file_has_a_dictionary_once)
 {
@@ -1084,10 +1164,16 @@ START_TEST(memory_that_runs_out_is_reported)
     } else if (_i == 3) {
         encode_oddly();
     } else {
-        nested(&encoder, _i == 0 ? 4 : 0, 2);
-        nested(&encoder, _i == 0 ? 4 : 0, 3); /* a delta, a replacement */
+        nested(&encoder, _i == 1 ? 0 : 4, 2);
+        nested(&encoder, _i == 1 ? 0 : 4, 3); /* a delta, a replacement */
         uva__encoder_free(encoder);
         cut();
+    }
+    if (_i == 4) { /* one dictionary before that of its values */
+        struct uva__message first = messages[INNER];
+
+        messages[INNER] = messages[OUTER];
+        messages[OUTER] = first;
     }
     if (_i == 1) { /* dictionaries that never came */
         struct uva__message last = messages[count - 1];
@@ -1115,7 +1201,9 @@ int main(void)
 
     suite_add_loops(all, 0, 4, a_dictionary_has_one_type,
                     a_nul_in_a_text_is_refused, NULL);
-    suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values, NULL);
+    suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values,
+                    a_dictionary_may_come_before_that_of_its_values,
+                    a_dictionary_waits_for_that_of_its_values_in_vain, NULL);
     suite_add_loops(all, 0, 3, a_file_has_a_dictionary_once, NULL);
     suite_add_loops(all, 0, CONTENTS, contents_are_checked, NULL);
     suite_add_loops(all, 0, TURNS, numbers_of_the_other_order_are_turned, NULL);
@@ -1127,8 +1215,10 @@ int main(void)
     suite_add_loops(all, 0, 8, indices_of_every_width_are_checked, NULL);
     suite_add_loops(all, 0, 3, a_schema_has_a_depth, a_schema_has_a_size, NULL);
     suite_add_loops(all, 0, 2, a_buffer_at_an_odd_place_is_copied, NULL);
-    suite_add_loops(all, 0, 4, memory_that_runs_out_is_reported, NULL);
+    suite_add_loops(all, 0, 5, memory_that_runs_out_is_reported, NULL);
     suite_add(all, columns_may_share_a_dictionary, deltas_are_joined,
+              a_dictionary_that_waits_may_have_a_delta,
+              a_dictionary_that_waits_has_a_limit,
               runs_that_cannot_be_joined_are_refused, a_zone_has_a_length,
               turned_copies_have_a_limit, metadata_has_a_limit,
               empty_deltas_have_a_limit, bodies_of_values_have_a_limit, NULL);
