@@ -6,10 +6,33 @@
 "use strict";
 process.env.UVARROW_ADDON = process.env.UVA_TEST_NODE_FAULTY;
 const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const path = require("node:path");
 const { test } = require("node:test");
 const { collect, collectGarbage, numbers, numbersAddon, range, uvarrow,
         values } = require("./support/kit.js");
 const native = require(process.env.UVARROW_ADDON);
+
+test("each call of the addon that can fail is in the table", () => {
+  const read = (...names) => fs.readFileSync(path.join(__dirname, ...names),
+    "utf8");
+  const source = fs.readdirSync(path.join(__dirname, "../src"))
+    .filter((name) => name.endsWith(".c"))
+    .map((name) => read("../src", name)).join("");
+  const table = read("support/faulty.c");
+  const calls = new Set(source.match(/\bnapi_[a-z0-9_]+(?=\()/g));
+  // These end something, or are called by another thread.
+  for (const end of ["napi_async_destroy", "napi_call_threadsafe_function",
+    "napi_close_callback_scope", "napi_close_handle_scope",
+    "napi_delete_reference", "napi_fatal_exception",
+    "napi_release_threadsafe_function", "napi_remove_async_cleanup_hook",
+    "napi_remove_env_cleanup_hook", "napi_register_module_v1"]) {
+    calls.delete(end);
+  }
+  assert(calls.size > 40);
+  for (const call of calls) assert(table.includes(`${call},`) ||
+    table.includes(`__wrap_${call}(`), call);
+});
 
 const isFree = () => {
   const [streams, batches] = numbersAddon.live();

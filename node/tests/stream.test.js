@@ -212,6 +212,13 @@ test("statistics have a stage each", async () => {
   assert(turns > 0);
 });
 
+test("import has the same objects as require()", async () => {
+  const imported = await import("../index.mjs");
+  const { default: all, ...names } = imported;
+  assert.equal(all, uvarrow);
+  assert.deepEqual(names, { ...uvarrow });
+});
+
 test("arguments that do not fit are TypeErrors that name them", () => {
   assert.throws(() => new uvarrow.Stream(), /a Stream must be made by a source/);
   assert.throws(() => new uvarrow.Batch(), /a Batch must be taken/);
