@@ -475,6 +475,24 @@ START_TEST(a_schema_that_no_batch_fits_has_no_plan)
 }
 END_TEST
 
+START_TEST(a_dictionary_that_is_released_has_no_plan)
+{
+    struct ArrowSchema *dictionary, kept;
+
+    batch_make(25, 1); /* "@i" */
+    uva__plan_fini(&plan);
+    dictionary = schema.children[0]->dictionary;
+    kept = *dictionary;
+    dictionary->release = NULL;
+    uva__plan_init(&plan, &allocator, &schema);
+    ck_assert_int_eq(plan.size, 0);
+    *dictionary = kept;
+    uva__plan_init(&plan, &allocator, &schema);
+    ck_assert(accepts());
+    batch_drop();
+}
+END_TEST
+
 START_TEST(memory_of_a_device_is_not_read)
 {
     batch_make(4, 4); /* numbers */
@@ -514,6 +532,7 @@ int main(void)
     tcase_add_test(tcase, lists_have_the_items_of_their_child);
     tcase_add_test(tcase, lists_of_equal_size_are_short);
     tcase_add_loop_test(tcase, a_schema_that_no_batch_fits_has_no_plan, 0, 6);
+    tcase_add_test(tcase, a_dictionary_that_is_released_has_no_plan);
     tcase_add_test(tcase, memory_of_a_device_is_not_read);
     return suite_main("plan", NULL, NULL, tcase, NULL);
 }
