@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The duties of a wheel in an otherwise empty environment: an SQLite database
-is made with the standard library alone, and a stream of made-up batches is
-read on asyncio. Prints one line."""
+"""The duties of a wheel in an otherwise empty environment: with the standard
+library alone a stream of made-up batches is read on asyncio, and becomes Arrow
+IPC, compressed by each library inside the wheel, and text. Prints one line."""
 import asyncio
 import ctypes
 import os
@@ -71,9 +71,12 @@ async def main():
     async with uvarrow.stream(kept).limit(sum(range(90))) as rows:
         assert [len(batch) async for batch in rows] == list(range(90))
         await rows.aclose(seconds=None)
-    chunks = [bytes(chunk) async for chunk in
-              uvarrow.ipc(uvarrow.stream([Rows(3)]))]
-    assert chunks[0][:4] == b"\xff\xff\xff\xff"
+    for compression in None, "lz4", "zstd":
+        chunks = uvarrow.ipc(uvarrow.stream([Rows(3)]), compression=compression)
+        whole = b"".join([bytes(chunk) async for chunk in chunks])
+        assert whole[:4] == b"\xff\xff\xff\xff"
+    lines = uvarrow.json(uvarrow.stream([Rows(3)]))
+    assert b"".join([bytes(line) async for line in lines]) == b"{}\n" * 3
     try:
         await uvarrow.adbc.Pool("no_such_driver").execute("SELECT 1")
     except uvarrow.Error as error:

@@ -13,6 +13,12 @@ uvloop, trio, anyio. A batch has `__arrow_c_array__`, so any library takes it
 without a copy. `to_reader()` is the other way, `ipc()`, `csv()` and `json()` make
 bytes for a network, and `uvarrow.adbc` queries databases.
 """
+from sys import abiflags as _abiflags
+
+if "t" in _abiflags: # its module would be searched for in vain
+    raise ImportError("uvarrow needs the GIL, and this Python is free-threaded: "
+                      "use the ordinary build of the same version")
+
 from . import _core, _pickle
 from ._dlpack import from_dlpack
 from ._error import Error
