@@ -64,6 +64,7 @@ WORDS = {FAILS: "**fails**", WEAK: "*falls short*", HOLDS: "holds",
 
 STREAMS = "## Blocking streams of other implementations"
 GO = "## arrow-go"
+DATA = "## Arrow IPC and C streams of other implementations"  # scripts/peers
 GO_RUNS = 5  # its verdicts vary more than those of Arrow C++
 # Clauses about the members that an adapter adds to streams
 ADDED = ("DA-03", "DA-05", "DA-08", "EV-04", "DS-03", "DS-05")
@@ -623,6 +624,7 @@ def more_tables(args):
     yield from go_report(args) if args.go else [section(GO)]
     if args.stream:
         yield from stream_report(columns_of(args))
+    yield section(DATA)
 
 
 def report(args, ours, arrow):
