@@ -172,11 +172,22 @@ def exchange_streams(peer, given):
                  f"{left} structs stay" if left else "")
 
 
+def exchange_folder(peer, given):
+    """The same for a peer that is a program."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = peer.pass_all(given, pathlib.Path(folder))
+        for name, document in given.items():
+            yield Result("C stream", name,
+                         judged(document, found[name], peer.difference))
+
+
 def exchange(peer):
     given = documents()
     results = list(exchange_ipc(peer, given))
     if hasattr(peer, "passed"):
         results += exchange_streams(peer, given)
+    if getattr(peer, "passes", False):
+        results += exchange_folder(peer, given)
     if hasattr(peer, "library") and hasattr(peer.library, "peer_start"):
         import asynchronous  # which needs this module
         results += asynchronous.exchange(peer, given)

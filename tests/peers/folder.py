@@ -3,13 +3,15 @@
     COMMAND read FOLDER FORM            NAME.arrow(s)  ->  NAME.json
     COMMAND write FOLDER FORM CODEC     NAME.json      ->  NAME.arrow(s)
     COMMAND echo FOLDER FORM CODEC      NAME.arrow(s)  ->  NAME.out.arrow(s)
+    COMMAND pass FOLDER stream          NAME.arrows    ->  NAME.passed.arrows
 
-The JSON is that of the integration tests. Where a peer has none, or one that lacks
+The last one gives and takes a stream of the C interface. The JSON is that of the integration tests. Where a peer has none, or one that lacks
 types, it writes again what it has read. A file that it cannot convert becomes
 NAME.error, with the reason.
 """
 
 import json
+import os
 import struct
 import subprocess
 
@@ -26,10 +28,10 @@ class Folder:
     difference = staticmethod(columns.difference)
 
     def __init__(self, name, version, command, codecs=ours.CODECS,
-                 reads="read", writes="write"):
+                 reads="read", writes="write", passes=False):
         self.name, self.version = name, version
         self.command, self.codecs = command, codecs
-        self.reads, self.writes = reads, writes
+        self.reads, self.writes, self.passes = reads, writes, passes
 
     def run(self, *words):
         subprocess.run([*self.command, *map(str, words)], check=True,
@@ -67,3 +69,13 @@ class Folder:
         self.run(self.writes, folder, form, codec)
         suffix = SUFFIX[form] if from_json else ".out" + SUFFIX[form]
         return {name: self.result(folder, name, suffix) for name in documents}
+
+    def pass_all(self, documents, folder):
+        """What came back of streams of the C interface."""
+        for name, document in documents.items():
+            (folder / f"{name}.arrows").write_bytes(
+                ours.written(document, ours.STREAM))
+        os.environ["UVA_ROWS_MODULE"] = ours.module("rows_module")._name
+        self.run("pass", folder, "stream")
+        return {name: self.result(folder, name, ".passed.arrows", ours.read)
+                for name in documents}

@@ -91,7 +91,7 @@ def java():
     yield Folder("arrow-java", pinned("java/pom.xml", r"<arrow>([\d.]+)<"), [
         "java", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp",
         f"{folder}:{path.read_text(encoding='utf-8')}", "Peer"],
-                 writes="echo")
+                 writes="echo", passes=True)
 
 
 def js():

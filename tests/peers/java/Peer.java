@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import com.sun.jna.Library;
+import com.sun.jna.Memory;
+import com.sun.jna.Native;
+import com.sun.jna.Pointer;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.nio.channels.FileChannel;
@@ -7,6 +11,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
+import org.apache.arrow.c.ArrowArrayStream;
+import org.apache.arrow.c.Data;
 import org.apache.arrow.compression.CommonsCompressionFactory;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
@@ -46,6 +52,7 @@ public class Peer {
         Path folder = Path.of(words[1]);
         switch (words[0]) {
             case "read" -> each(folder, arrow, ".json", Peer::toJson);
+            case "pass" -> each(folder, arrow, ".passed" + arrow, Peer::pass);
             case "echo" -> each(folder, arrow, ".out" + arrow, Peer::again);
             default -> throw new IllegalArgumentException(words[0]);
         }
@@ -62,6 +69,7 @@ public class Peer {
             String name = file.substring(0, file.length() - from.length());
             try (BufferAllocator allocator = new RootAllocator()) {
                 convert.run(allocator, path, folder.resolve(name + to));
+                settle(allocator);
             } catch (Throwable error) {
                 Files.writeString(folder.resolve(name + ".error"), error.toString());
             }
@@ -98,10 +106,8 @@ public class Peer {
                 : new ArrowStreamWriter(root, words, out, IpcOption.DEFAULT, factory, codec);
     }
 
-    static void again(BufferAllocator allocator, Path from, Path to) throws Exception {
-        try (FileInputStream in = new FileInputStream(from.toFile());
-                ArrowReader reader = reader(in, allocator);
-                FileOutputStream out = new FileOutputStream(to.toFile())) {
+    static void write(ArrowReader reader, Path to) throws Exception {
+        try (FileOutputStream out = new FileOutputStream(to.toFile())) {
             VectorSchemaRoot root = reader.getVectorSchemaRoot();
             boolean more = reader.loadNextBatch();
             try (ArrowWriter writer = writer(root, reader, out.getChannel())) {
@@ -111,6 +117,49 @@ public class Peer {
                 }
                 writer.end();
             }
+        }
+    }
+
+    static void again(BufferAllocator allocator, Path from, Path to) throws Exception {
+        try (FileInputStream in = new FileInputStream(from.toFile());
+                ArrowReader reader = reader(in, allocator)) {
+            write(reader, to);
+        }
+    }
+
+    /** rows_module.c */
+    interface Rows extends Library {
+        Pointer rows_open();
+
+        int rows_play(Pointer runtime, Pointer in, Pointer stages, Pointer out);
+    }
+
+    /** From Java through uvarrow, which removes offsets, to Java. */
+    static void pass(BufferAllocator allocator, Path from, Path to) throws Exception {
+        Rows rows = Native.load(System.getenv("UVA_ROWS_MODULE"), Rows.class);
+        Memory stages = new Memory(48); // struct rows_stages
+        stages.clear();
+        stages.setLong(16, -1); // limit
+        stages.setInt(40, 1); // flat
+        try (FileInputStream in = new FileInputStream(from.toFile());
+                ArrowArrayStream given = ArrowArrayStream.allocateNew(allocator);
+                ArrowArrayStream taken = ArrowArrayStream.allocateNew(allocator)) {
+            Data.exportArrayStream(allocator, reader(in, allocator), given);
+            int code = rows.rows_play(rows.rows_open(), new Pointer(given.memoryAddress()),
+                    stages, new Pointer(taken.memoryAddress()));
+            if (code != 0) {
+                throw new IllegalStateException("code " + code);
+            }
+            try (ArrowReader reader = Data.importArrayStream(allocator, taken)) {
+                write(reader, to);
+            }
+        }
+    }
+
+    /** The stream that Java gave is released by a worker of uvarrow, soon. */
+    static void settle(BufferAllocator allocator) throws InterruptedException {
+        for (int i = 0; i < 10_000 && allocator.getAllocatedMemory() != 0; i++) {
+            Thread.sleep(1);
         }
     }
 }
