@@ -108,7 +108,7 @@ const inWorker = `
 for (const host of ["watch", "post"]) {
   test(`twelve workers are terminated in the midst of streams (${host})`,
     async () => {
-      for (let i = 0; i < Math.ceil(runs / 10); i++) {
+      for (let i = 0; i < Math.ceil(runs / 5); i++) {
         await ends(`
           const { Worker } = require("node:worker_threads");
           const code = ${JSON.stringify(inWorker)};
