@@ -229,6 +229,15 @@ static int runner_start(struct runner *runner, int slot,
                              runner->wait_ms * 4 + runner->quiet_ms * 40);
 }
 
+/* Returns whether the process ended before its case had a verdict, by a signal
+ * or by an exit of its own, which is how sanitizers end it. */
+static bool runner_crashed(const struct uva__sandbox *sandbox,
+                           struct uva__case_run_page *page)
+{
+    return sandbox->end != UVA__SANDBOX_HUNG &&
+           uva__atomic64_load(&page->state) < UVA__CASE_RUN_HELD;
+}
+
 /* Derives the verdict from the sandbox's end and the page. */
 static enum uva_tck_verdict runner_check(const struct uva__sandbox *sandbox,
                                          struct uva__case_run_page *page)
@@ -262,6 +271,8 @@ static int runner_finish(struct runner *runner, int slot,
     enum uva_tck_verdict verdict;
 
     entry->result.took_ms = runner->sandboxes[slot].took_ms;
+    if (runner_crashed(&runner->sandboxes[slot], page))
+        entry->result.required = true; /* whatever the case decides */
     verdict = runner_check(&runner->sandboxes[slot], page);
     uva__sandbox_fini(&runner->sandboxes[slot], output, sizeof(output));
     uva__case_run_page_join(page, uva__atomic64_load(&page->lines), transcript,

@@ -131,6 +131,22 @@ class Tck(unittest.TestCase):
                       "requested: it crashed: Aborted", out)
         self.assertIn("-- produce(plan 0, 10, 0)", out)
 
+    def test_no_crash_is_only_weak(self):
+        for end, text in (("abort();", "it crashed: Aborted"),
+                          ("*(volatile int *)8 = 1;",
+                           "it crashed: Segmentation fault"),
+                          ("_exit(3);", "it ended the process: exit 3")):
+            for name in "recommended_AP09", "optional_AH18":
+                code, out, _ = self.tck(
+                    self.library(PRODUCE % end), "--filter", name,
+                    "--junit", self.path("junit"))
+                self.assertEqual(code, 1, out)
+                self.assertIn(f"BROKEN  producer {name}_", out)
+                self.assertIn(text, out)
+                self.assertIn("0 held, 1 required broken, 0 recommended", out)
+                suite = xml.parse(self.path("junit")).getroot()
+                self.assertEqual(suite.find("testsuite").get("failures"), "1")
+
     def test_a_hang_is_a_result(self):
         code, out, _ = self.tck(
             self.library(PRODUCE % "pause(); return 0;"), "--filter", "AP-06",
@@ -230,7 +246,7 @@ class Tck(unittest.TestCase):
 
     def test_results_are_written_as_tap_and_junit(self):
         code, out, _ = self.tck(
-            self.library(PRODUCE % "write(2, \"<&>\\1\", 4); abort();"),
+            self.library(PRODUCE % "write(2, \"<&>\\1\", 4); return 5;"),
             "--filter", "AP0", "--tap", self.path("tap"), "--junit",
             self.path("junit"))
         self.assertEqual(code, 1)
