@@ -54,7 +54,7 @@ PROGRAMS = {
 }
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs")
 # The measurements of other programs: results, title, lines
-SECTIONS = (("benchmarks_serve.json", "`uvarrow serve` beside another server",
+SECTIONS = (("benchmarks_serve.json", "`uvarrow serve` beside other servers",
              serve.table.lines),
             ("benchmarks_postgresql.json", "`uvarrow.adbc` beside asyncpg and "
              "psycopg_pool", postgresql.table.lines),

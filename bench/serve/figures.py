@@ -1,25 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures `uvarrow serve` beside a server of uvicorn and Starlette (peer.py).
+"""Measures `uvarrow serve` beside a server of uvicorn and Starlette (peer.py), and
+beside datasette, which has SQLite and CSV alone.
 
 Usage: figures.py UVARROW LOAD VENV FOLDER [--rounds N] [--scale F] [--alone]
-                  [--no-instructions] [--results FILE] [--page FILE]...
+                  [--no-instructions | --counts] [--results FILE] [--page FILE]...
        figures.py --from FILE (--page FILE | --check FILE)...
 
 VENV is the environment of scripts/bootstrap, with the drivers and the flights.
-FOLDER gets the databases and an environment with the packages of
-requirements.txt. Each case is a new process of a server, and a new process of
+FOLDER gets the databases and two environments, with the packages of
+requirements.txt and of requirements-datasette.txt. Each case is a new process of a server, and a new process of
 clients (load.c). A round measures each case with one server and then with the
 other one, so both sides of a ratio are measured within a minute. CPU is the
 server process's, in user and system mode. Instructions, in user mode alone,
 are counted by callgrind: the difference between a few requests and more of
-them. --alone leaves the peer out.
+them. They are the longer part, and other programs do not change them: --counts
+measures them alone, and --no-instructions all else; FILE keeps the rest. --alone
+leaves the others out.
 
 FILE gets the median, least and most of each figure as JSON. A page is a file of
 Markdown; the text between two marks in it is replaced (table.py).
 """
 import argparse
 import glob
+import json
 import os
 import re
 import resource
@@ -56,8 +60,16 @@ LOADS = (("sqlite", "small", 1, 400), ("sqlite", "small", 100, 600),
 # Latency of /health beside a load of SQLite: query, format, clients, answers
 PINGS = ("small", "csv", 100, 1500), ("whole", "csv", 8, 24)
 COUNTED = 5, 25 # requests of the small query, of a short and of a longer run
-# Slow readers of all flights: clients, milliseconds, pause behind 16 KiB
-SLOW = 100, 10000, 100
+# Slow readers of all flights: clients, milliseconds, pause behind 16 KiB; and the
+# cases: driver, queries at once, format, servers
+SLOW = 200, 5000, 100
+SLOW_CASES = (("sqlite", CONNECTIONS, "arrow", ("uvarrow", "peer")),
+              ("sqlite", 50, "arrow", ("uvarrow", "peer")),
+              ("sqlite", SLOW[0], "arrow", ("uvarrow", "peer")),
+              ("duckdb", CONNECTIONS, "arrow", ("uvarrow", "peer")),
+              ("sqlite", CONNECTIONS, "csv", ("uvarrow", "datasette")))
+# datasette takes many times longer: its part of the answers of a case
+DATASETTE_PART = 8
 
 
 IMPORT = """
@@ -115,15 +127,22 @@ class Driver:
 
 class Server:
     """A process that answers on a free port. memory() and cpu() are its own."""
+    health = "/health"
 
     def __init__(self, command, port, environment, log):
         self.port = port
-        self.process = subprocess.Popen(command, env=environment, stderr=log)
+        self.process = subprocess.Popen(command, env=environment, stderr=log,
+                                        stdout=log)
+
+    def path(self, query, form):
+        return "/query?" + urllib.parse.urlencode(
+            {"format": form, "sql": QUERIES[query]})
 
     def __enter__(self):
         for _ in range(6000):
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health")
+                urllib.request.urlopen(
+                    f"http://127.0.0.1:{self.port}{self.health}")
                 return self
             except OSError:
                 time.sleep(0.05)
@@ -151,6 +170,18 @@ class Server:
         return int(self.read("status").split("VmHWM:")[1].split()[0]) / 1024
 
 
+class Datasette(Server):
+    """It gives all rows of a query after the last one was found, and those of a
+    table as a stream."""
+    health = "/-/versions.json"
+
+    def path(self, query, form):
+        if query == "whole":
+            return "/flights/flights.csv?_stream=on"
+        return "/flights.csv?" + urllib.parse.urlencode(
+            {"sql": QUERIES[query], "_size": "max"})
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -172,6 +203,10 @@ class Bench:
             self.python = environment(how.venv, how.folder, os.path.join(
                 HERE, "requirements.txt"))
             self.servers["peer"] = self.peer
+            self.datasette_python = environment(
+                how.venv, os.path.join(how.folder, "datasette"), os.path.join(
+                    HERE, "requirements-datasette.txt"))
+            self.servers["datasette"] = self.datasette
         site = glob.glob(f"{how.venv}/lib/python3*/site-packages")[-1]
         os.environ["PYTHONPATH"] = os.path.abspath(site)
 
@@ -195,20 +230,35 @@ class Bench:
                        str(connections), *driver.arguments()], port,
                       os.environ, self.log)
 
+    def datasette(self, driver, connections):
+        port = free_port()
+        settings = {"max_returned_rows": 10000, "num_sql_threads": connections,
+                    "sql_time_limit_ms": 600000, "max_csv_mb": 0}
+        plain = {name: value for name, value in os.environ.items()
+                 if name != "PYTHONPATH"}
+        return Datasette([self.datasette_python, "-m", "datasette", "serve",
+                          driver.path, "--port", str(port),
+                          *(word for name, value in settings.items()
+                            for word in ("--setting", name, str(value)))],
+                         port, plain, self.log)
+
+    def able(self, driver, form):
+        """The servers that have that."""
+        return {who: start for who, start in self.servers.items()
+                if who != "datasette" or (driver, form) == ("sqlite", "csv")}
+
     # -- clients --
 
     def load(self, server, query, form, *numbers):
         """Returns {name: number}."""
-        path = "/query?" + urllib.parse.urlencode(
-            {"format": form, "sql": QUERIES[query]})
-        text = output([self.how.load, str(server.port), path,
-                       *map(str, numbers)])
+        text = output([self.how.load, str(server.port),
+                       server.path(query, form), *map(str, numbers)])
         return {line.split("\t")[0]: float(line.split("\t")[1])
                 for line in text.splitlines()}
 
     def beside(self, server, *numbers):
         """Returns the p50 of /health beside such a load."""
-        with subprocess.Popen([self.how.load, str(server.port), "/health",
+        with subprocess.Popen([self.how.load, str(server.port), server.health,
                                "ping"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as ping:
             self.load(server, *numbers)
@@ -222,22 +272,29 @@ class Bench:
     def scaled(self, count, least=1):
         return max(least, int(count * self.how.scale))
 
+    def share(self, who, clients, answers):
+        """The answers of a case that a server gives."""
+        if who == "datasette":
+            return max(clients, self.scaled(answers) // DATASETTE_PART)
+        return self.scaled(answers)
+
     # -- cases --
 
     def measure_load(self, driver, query, clients, answers, form):
         name = f"{driver}/{query}/{clients}/{form}"
-        answers = self.scaled(answers)
-        for who, start in self.servers.items():
+        for who, start in self.able(driver, form).items():
+            count = self.share(who, clients, answers)
             with start(self.drivers[driver], CONNECTIONS) as server:
-                self.load(server, query, form, 1, self.scaled(4))
+                if query == "small":
+                    self.load(server, query, form, 1, self.scaled(4))
                 begun = server.cpu()
-                done = self.load(server, query, form, clients, answers)
+                done = self.load(server, query, form, clients, count)
                 self.keep(f"{name}/{who}/cpu", "ms",
-                          (server.cpu() - begun) * 1e3 / answers)
+                          (server.cpu() - begun) * 1e3 / count)
                 self.keep(f"{name}/{who}/memory", "MiB", server.memory())
                 self.keep(f"{name}/{who}/bytes", "bytes", done["bytes"])
-            if not self.how.alone:
-                self.measure_driver(name, driver, query, clients, answers)
+            if not self.how.alone and who != "datasette":
+                self.measure_driver(name, driver, query, clients, count)
 
     def measure_driver(self, name, driver, query, clients, answers):
         """The cost of the query without a server"""
@@ -253,19 +310,26 @@ class Bench:
     def measure_pings(self):
         for query, form, clients, answers in PINGS:
             for who, start in self.servers.items():
+                if who == "datasette" and query == "whole":
+                    continue # it would take minutes
                 with start(self.drivers["sqlite"], CONNECTIONS) as server:
+                    middle = self.beside(server, query, form, clients,
+                                         self.share(who, clients, answers))
+                if middle > 0: # there was an answer
                     self.keep(f"ping/{query}/{clients}/{form}/{who}", "ms",
-                              self.beside(server, query, form, clients,
-                                          self.scaled(answers)))
+                              middle)
 
     def measure_slow(self):
         clients, ms, pause = SLOW
-        for connections in (CONNECTIONS, clients):
-            for who, start in self.servers.items():
-                with start(self.drivers["sqlite"], connections) as server:
-                    name = f"slow/{connections}/{who}"
+        for driver, connections, form, servers in SLOW_CASES:
+            for who in servers:
+                if who not in self.servers:
+                    continue
+                start = self.servers[who]
+                with start(self.drivers[driver], connections) as server:
+                    name = f"slow/{driver}/{connections}/{form}/{who}"
                     self.keep(f"{name}/ping", "ms", self.beside(
-                        server, "whole", "arrow", clients,
+                        server, "whole", form, clients,
                         self.scaled(ms, 500), pause))
                     self.keep(f"{name}/memory", "MiB", server.memory())
 
@@ -303,7 +367,7 @@ class Bench:
     def measure(self):
         if not self.how.no_instructions:
             self.count()
-        for number in range(self.how.rounds):
+        for number in range(0 if self.how.counts else self.how.rounds):
             for *case, in LOADS:
                 for form in FORMATS[:1] if self.how.alone else FORMATS:
                     print(f"\rround {number + 1} of {self.how.rounds}: "
@@ -329,11 +393,28 @@ def ratios(figures):
     return {**figures, **more}
 
 
+def old_part(how):
+    """What FILE has of the part that is not measured, and its description"""
+    if not how.results or not os.path.exists(how.results) or not (
+            how.counts or how.no_instructions):
+        return {}, {}
+    with open(how.results, encoding="utf-8") as file:
+        old = json.load(file)
+    return old, {name: figure for name, figure in old["figures"].items()
+                 if name.startswith("instructions/") != how.counts}
+
+
 def summary(bench):
     figures = ratios(bench.figures)
-    return {"machine": suite.machine(), "rounds": bench.how.rounds,
-            "figures": {name: [figure["unit"], *spread(figure["rounds"])]
-                        for name, figure in figures.items()}}
+    old, kept = old_part(bench.how)
+    new = {name: [figure["unit"], *spread(figure["rounds"])]
+           for name, figure in figures.items()}
+    machine = suite.machine()
+    return {"machine": old["machine"] if bench.how.counts and old else machine,
+            "counted": old.get("counted", old["machine"]["code"])
+            if bench.how.no_instructions and kept else machine["code"],
+            "rounds": old["rounds"] if bench.how.counts and old
+            else bench.how.rounds, "figures": {**kept, **new}}
 
 
 def arguments():
@@ -344,6 +425,7 @@ def arguments():
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--no-instructions", action="store_true")
+    parser.add_argument("--counts", action="store_true")
     parser.add_argument("--results")
     parser.add_argument("--from", dest="origin")
     parser.add_argument("--page", action="append", default=[])
