@@ -105,7 +105,7 @@ export interface StageStats {
   readonly name: string;
   readonly waiting:
     | "none" | "source" | "consumer" | "worker" | "device" | "memory"
-    | "permit" | "time";
+    | "permit" | "time" | "over";
   /** index of the stage that it passes to; -1: the consumer */
   readonly next: number;
   readonly requested: number;

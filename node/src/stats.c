@@ -66,9 +66,11 @@ static const char *waiting_name(enum uva_waiting waiting)
         [UVA_WAITING_NONE] = "none",         [UVA_WAITING_SOURCE] = "source",
         [UVA_WAITING_CONSUMER] = "consumer", [UVA_WAITING_WORKER] = "worker",
         [UVA_WAITING_DEVICE] = "device",     [UVA_WAITING_MEMORY] = "memory",
-        [UVA_WAITING_PERMIT] = "permit",     [UVA_WAITING_TIME] = "time"};
+        [UVA_WAITING_PERMIT] = "permit",     [UVA_WAITING_TIME] = "time",
+        [UVA_WAITING_OVER] = "over"};
+    const size_t count = sizeof(names) / sizeof(*names);
 
-    return names[waiting];
+    return (size_t)waiting < count ? names[waiting] : "none";
 }
 
 static bool stage_set_text(napi_env env, napi_value object, const char *name,

@@ -205,6 +205,9 @@ test("statistics have a stage each", async () => {
   await stream.next();
   assert.equal(stream.stats().find(({ name }) => name === "rebatch")?.rows > 0,
     true);
+  const names = ["none", "source", "consumer", "worker", "device", "memory",
+                 "permit", "time", "over"];
+  for (const { waiting } of stream.stats()) assert(names.includes(waiting));
   await stream.return();
   assert.deepEqual(stream.stats(), []);
   const { streamsOpen, turns } = uvarrow.stats();
