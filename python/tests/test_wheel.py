@@ -45,6 +45,11 @@ def test_an_export_is_found(module):
     assert wheel_check.module_faults(path) == ["uv_run is exported"]
 
 
+def test_a_call_that_the_c_library_lacks_is_found(module):
+    path = module("return 0; } int f(int a); int g(void) { return f(1);")
+    assert "f is not in module.so" in wheel_check.calls_faults(path, path)
+
+
 def test_a_wheel_that_lacks_something_is_found(module, tmp_path):
     path = str(tmp_path / "uvarrow-0-cp312-cp312-linux_x86_64.whl")
     with zipfile.ZipFile(path, "w") as wheel:
@@ -78,3 +83,17 @@ def test_a_build_for_a_python_without_the_gil_is_refused(tmp_path):
                             capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert REFUSED in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("options, text", [
+    ("--arch", "--arch needs a value"),
+    ("--arch sparc", "--arch sparc: it is x86_64 or aarch64"),
+    ("--musl", "--musl needs --arch"),
+    ("--arch x86_64 --from build", "--from and --arch exclude each other"),
+    ("--arch x86_64 --musl python3", "no Python of this machine takes it: python3"),
+    ("--tested", "no option is --tested")])
+def test_options_that_do_not_fit_are_refused(options, text):
+    command = os.path.join(os.path.dirname(__file__), "../../scripts/wheel")
+    result = subprocess.run([command, *options.split()], capture_output=True,
+                            text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, f"wheel: {text}\n")

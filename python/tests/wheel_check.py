@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fails when a wheel lacks a file of the package or a license, needs a library that
 it does not have inside, or has a module that would not load in each Python from 3.11
-on. Usage: wheel_check.py WHEEL"""
+on. Usage: wheel_check.py WHEEL [LIBC]. With a C library it also fails when that lacks
+a function which the wheel calls."""
 import functools
 import glob
 import os
@@ -32,10 +33,12 @@ def limited_api():
 
 
 def symbols(path, defined):
+    """The names that a library defines, or those that it must be given."""
     with open(path, "rb") as file:
         section = ELFFile(file).get_section_by_name(".dynsym")
         return [symbol.name for symbol in section.iter_symbols() if symbol.name
-                and (symbol["st_shndx"] != "SHN_UNDEF") == defined]
+                and (symbol["st_shndx"] != "SHN_UNDEF") == defined
+                and (defined or symbol["st_info"]["bind"] != "STB_WEAK")]
 
 
 def module_faults(path):
@@ -56,7 +59,15 @@ def needed(path):
                 if tag.entry.d_tag == "DT_NEEDED"]
 
 
-def wheel_faults(path):
+def calls_faults(library, libc):
+    """What the library calls that neither Python nor the C library has."""
+    known = set(symbols(libc, True))
+    return [f"{name} is not in {os.path.basename(libc)}"
+            for name in symbols(library, False)
+            if name not in known and not re.match("_?Py", name)]
+
+
+def wheel_faults(path, libc=None):
     with zipfile.ZipFile(path) as wheel, tempfile.TemporaryDirectory() as temp:
         names = wheel.namelist()
         wheel.extractall(temp)
@@ -66,6 +77,9 @@ def wheel_faults(path):
         faults = [f"{os.path.basename(library)} needs {name}"
                   for library in libraries for name in needed(library)
                   if name not in inside and not SYSTEM.match(name)]
+        if libc is not None:
+            faults += [fault for library in libraries
+                       for fault in calls_faults(library, libc)]
         module = os.path.join(temp, "uvarrow", "_core.abi3.so")
         faults += (module_faults(module) if os.path.exists(module) else
                    ["the module is not in it"])
@@ -83,7 +97,7 @@ def wheel_faults(path):
 
 
 if __name__ == "__main__":
-    found = wheel_faults(sys.argv[1])
+    found = wheel_faults(*sys.argv[1:3])
     for fault in found:
         print(f"{sys.argv[1]}: {fault}", file=sys.stderr)
     sys.exit(bool(found))
