@@ -115,6 +115,22 @@ def test_a_wait_for_many_costs_as_much_as_for_few(run):
     run(main)
 
 
+def test_a_batch_of_many_takes_as_many_turns_as_of_few(run):
+    """Of the event loop, which are most of what a batch costs."""
+    async def turns(count):
+        table = pa.Table.from_batches([pa.record_batch({"n": [1]})] * 20)
+        rows = uvarrow.merge(*(uvarrow.stream(table, window=4)
+                               for _ in range(count)))
+        before = uvarrow.stats().turns
+        batches = len(await rows.read_all())
+        return (uvarrow.stats().turns - before) / batches
+
+    async def main():
+        assert await turns(MANY) <= 1.3 * max(await turns(10), 0.25)
+
+    run(main)
+
+
 # ---- names ------------------------------------------------------------------
 
 def fails(*_):
