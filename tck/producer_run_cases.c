@@ -144,6 +144,8 @@ static const struct uva__tck_case CASES[] = {
          BIT(TASK_FAILS_LAST)),
     RUNS("required_ER10_one_ending_for_each_stream", EVERY | QUIET),
     RUNS("required_ER11_no_error_follows_release", FAILURES | QUIET),
+    RUNS("required_AP26_batches_come_before_a_failure",
+         BIT(FAILS_ASKED) | BIT(FAILS_LATER)),
     RUNS("recommended_AP18_what_follows_a_cancel_is_lawful", STOPS | QUIET),
     RUNS("recommended_DA02_every_value_can_be_read", BIT(KEPT)),
     RUNS("required_DA12_release_alone_shows_what_is_released",

@@ -150,6 +150,9 @@ static const struct scenario SCENARIOS[SCENARIO_COUNT] = {
                      .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
                                 .take = UVA__TAKE_LATER,
                                 .may_fail = true}},
+    [FAILS_ASKED] = {UVA_SUBJECT_FAILS, 3, 0,
+                     .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
+                                .may_fail = true}},
     [TASK_FAILS] = {UVA_SUBJECT_TASK_FAILS, 6, 2,
                     .manner = {.first = 2, .each = 1, .may_fail = true}},
     [TASK_FAILS_LAST] = {UVA_SUBJECT_TASK_FAILS, 4, 3,
@@ -175,6 +178,22 @@ static void run_check_whole(struct uva__producer_session *session)
         uva__case_run_breach(run, "AT-15", "more batches than there are");
 }
 
+/* Checks that the batches before a failure came, if all were requested: an
+ * error may overtake batches without a request. */
+static void run_check_before_failure(struct uva__producer_session *session)
+{
+    const struct uva__recording_consumer *consumer = session->consumer;
+
+    if ((session->plan == UVA_SUBJECT_FAILS ||
+         session->plan == UVA_SUBJECT_TAGGED_FAILS) &&
+        consumer->manner.first >= session->batches &&
+        consumer->now.tasks < session->batches)
+        uva__case_run_breach(session->run, "AP-26",
+                             "the failure after %" PRId64 " of %" PRId64
+                             " batches",
+                             consumer->now.tasks, session->batches);
+}
+
 static void run_check_failure(struct uva__producer_session *session)
 {
     struct uva__case_run *run = session->run;
@@ -188,6 +207,7 @@ static void run_check_failure(struct uva__producer_session *session)
     if (consumer->now.errors > 0 && consumer->now.error_code != EIO)
         uva__case_run_breach(run, "ER-02", "EIO arrived as %d",
                              consumer->now.error_code);
+    run_check_before_failure(session);
     if (consumer->now.errors > 0)
         return;
     if (session->plan == UVA_SUBJECT_TASK_FAILS) {

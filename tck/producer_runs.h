@@ -42,6 +42,7 @@ enum {
     FAILS_AT_ONCE, /* fails before any batch */
     FAILS_FIRST,   /* fails before the schema */
     FAILS_LATER,   /* fails while tasks are held */
+    FAILS_ASKED,   /* fails after batches that were all requested before */
     TASK_FAILS,
     TASK_FAILS_LAST, /* the last task of the stream */
     SCENARIO_COUNT

@@ -226,6 +226,11 @@ static void reading_check(struct reading *r, int64_t came, int code)
         uva__case_run_breach(r->run, "ER-09",
                              "the failure was reported as an end");
     }
+    if (fails && came < r->manner->reads)
+        uva__case_run_breach(r->run, "DS-02",
+                             "the failure after %" PRId64 " of %" PRId64
+                             " batches",
+                             came, r->manner->reads);
     if (!fails && code != 0)
         uva__case_run_fail(r->run, "%s: get_next failed with %d",
                            r->run->clause, code);
@@ -359,6 +364,7 @@ static const struct uva__tck_case CASES[] = {
     READS("required_DS01_every_batch_fits_the_one_schema",
           BIT(WHOLE) | BIT(SLOW) | BIT(KEPT)),
     READS("required_DS02_get_next_waits_for_a_batch", BIT(SLOW)),
+    READS("required_DS02_batches_come_before_a_failure", BIT(FAILS)),
     READS("recommended_DS03_every_batch_is_on_the_device_of_the_stream",
           BIT(WHOLE)),
     READS("required_DS05_device_type_does_not_change", EVERY),

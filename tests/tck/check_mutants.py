@@ -47,6 +47,10 @@ SOLE = {
         "required_AT23_no_callback_inside_an_extraction_by_another_thread",
     "producer AP-02.brim":
         "required_AP02_requests_for_two_to_the_64_do_not_wrap",
+    "producer AP-26.all": "required_AP26_batches_come_before_a_failure",
+    "producer AP-26.last": "required_AP26_batches_come_before_a_failure",
+    "stream DS-02.all": "required_DS02_batches_come_before_a_failure",
+    "stream DS-02.last": "required_DS02_batches_come_before_a_failure",
     "producer AP-14.failed":
         "required_AP14_release_follows_a_cancel_behind_a_failed_extraction",
     "producer AH-22.failed":

@@ -45,6 +45,20 @@ static bool fails_as_end(void *peer, void *at)
     return true;
 }
 
+/* Loses batches before a failure: all, or only the last one. */
+enum { LOSES_ALL, LOSES_LAST };
+
+static bool loses_before_failure(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+
+    (void)at;
+    if (p->how.fails &&
+        (arg_of(p) == LOSES_ALL || p->next == p->how.batches - 1))
+        p->next = p->how.batches;
+    return false;
+}
+
 static bool fails_with(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -482,6 +496,8 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("AP-17", "mute", FAIL, nothing, 0),
     M("AP-18", "never", RELEASE, is_never_released, 0),
     M("AP-22", "spoilt", RELEASE, spoils_object, 0),
+    M("AP-26", "all", STARTED, loses_before_failure, LOSES_ALL),
+    M("AP-26", "last", OFFERED, loses_before_failure, LOSES_LAST),
     M("AP-27", "lost", REQUEST, requests_are_lost, 0),
     M("AP-28", "waits", REQUEST, ordered_waits_for_callbacks, 0),
     M("AP-29", "ahead", WAIT, reads_ahead, 0),

@@ -68,6 +68,20 @@ static bool is_not_ready(void *peer, void *at)
     return true;
 }
 
+/* Loses batches before a failure: all, or only the last one. */
+enum { LOSES_ALL, LOSES_LAST };
+
+static bool loses_before_failure(void *peer, void *at)
+{
+    struct reference_stream *s = peer;
+
+    (void)at;
+    if (s->how.fails &&
+        (arg_of(s) == LOSES_ALL || s->next == s->how.batches - 1))
+        s->next = s->how.batches;
+    return false;
+}
+
 /* Returns the end without writing anything. */
 static bool ends_in_silence(void *peer, void *at)
 {
@@ -107,6 +121,8 @@ static const struct stream_mutant STREAM_EXTRAS[] = {
     M("DA-26", "none", CHUNK, misshapes, REFERENCE_WORDS_NONE),
     M("DA-23", "unreadable", CHUNK, spoils, ARRAY_UNREADABLE),
     M("DS-02", "again", NEXT, is_not_ready, 0),
+    M("DS-02", "all", NEXT, loses_before_failure, LOSES_ALL),
+    M("DS-02", "last", NEXT, loses_before_failure, LOSES_LAST),
     M("DS-09", "silent", NEXT, ends_in_silence, 0),
     M("DS-13", "changes", CHUNK, spoils, ARRAY_CHANGES),
     M("DS-18", "home", NEXT, is_bound_to_address, 0),
