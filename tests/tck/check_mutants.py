@@ -59,6 +59,8 @@ SOLE = {
         "required_TH06_no_lock_is_held_over_the_error_of_a_cancel",
     "producer LC-22.late":
         "required_LC22_nothing_is_left_after_a_cancel_of_a_busy_source",
+    "producer ER-05.hurries":
+        "recommended_ER05_a_failed_extraction_behind_the_end_is_reported_twice",
     "producer ER-05.late":
         "recommended_ER05_a_failed_extraction_behind_the_end_is_reported_twice",
     "producer ER-09.last":

@@ -158,7 +158,8 @@ static bool options_of(int32_t plan, int64_t batches, int64_t at,
     case UVA_SUBJECT_TASK_FAILS:
         out->lazy = true;
         out->spoilt_at = at;
-        out->hurries = is_chosen("AH-22", "failed");
+        out->hurries =
+            is_chosen("AH-22", "failed") || is_chosen("ER-05", "hurries");
         return true;
     default:
         out->slow = plan == UVA_SUBJECT_SLOW;

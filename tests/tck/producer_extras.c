@@ -540,6 +540,7 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("ER-02", "other", FAIL, fails_with, ENOENT),
     M("ER-03", "mute", FAIL, nothing, 0),
     M("ER-04", "error", REFUSED, fails_too, 0),
+    M("ER-05", "hurries", NOTHING, nothing, 0), /* see mutant_subject.c */
     M("ER-05", "late", EXTRACT, fails_in_the_end, 0),
     M("ER-08", "minus", START, block_is_minus, 'E'),
     M("ER-09", "end", FAIL, fails_as_end, 0),
