@@ -16,7 +16,7 @@ if (inWorkerOfDeno()) {
     "Deno, which ends without a call to the addon: use it on the main thread");
 }
 
-const native = require(process.env.UVARROW_ADDON ?? "../uvarrow.node");
+const native = require("./addon.js");
 
 // Node.js has a libuv, by which the descriptor is watched; others make turns by
 // a thread-safe function. UVARROW_HOST is for tests.
