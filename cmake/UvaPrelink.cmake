@@ -88,6 +88,7 @@ function(uva_prelink target)
         DEPENDS "${objects}" COMMAND_EXPAND_LISTS VERBATIM
         COMMENT "Optimising the installed ${file} as a whole")
     add_custom_target(${target}_prelinked ALL DEPENDS "${folder}/${file}")
+    add_dependencies(${target}_prelinked ${target}) # make cannot make its objects
     set_target_properties(${target} PROPERTIES
         UVA_PRELINKED "${folder}/${file}")
     # A file that is as old as the one to be installed would be left alone.
