@@ -21,8 +21,8 @@ static void *session_start(void *ctx)
 {
     struct uva__producer_session *session = ctx;
 
-    session->code = session->run->subject.produce(
-        (int32_t)session->plan, session->batches, session->at,
+    session->code = uva__subject_produce(
+        &session->run->subject, session->plan, session->batches, session->at,
         uva__checker_front(session->run, UVA_PARTY_PRODUCER,
                            session->consumer->handler));
     uva__atomic64_store(&session->answered, 1);

@@ -477,7 +477,8 @@ enum uva__script_result uva__scripted_producer_run(
                    .private_data = producer}};
     uva__case_run_note(run, "-- consume(manner %d, %" PRId64 "): %s%s",
                        (int)manner, k, script, run->checked ? ", checked" : "");
-    code = run->subject.consume((int32_t)manner, k, &producer->id, &handler);
+    code =
+        uva__subject_consume(&run->subject, manner, k, &producer->id, &handler);
     if (!uva__case_run_can(run, code, manner == UVA_SUBJECT_TAKES_ALL,
                            "uva_subject_consume()"))
         return UVA__SCRIPT_UNSUPPORTED;

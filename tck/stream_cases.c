@@ -299,8 +299,8 @@ static void reading_play(struct uva__case_run *run, const struct manner *manner)
     r->run = run;
     r->manner = manner;
     r->stream = uva__case_run_alloc(run, sizeof(*r->stream));
-    code =
-        run->subject.open((int32_t)manner->plan, manner->batches, 0, r->stream);
+    code = uva__subject_open(&run->subject, manner->plan, manner->batches,
+                             r->stream);
     uva__case_run_note(run, "-- open(plan %d, %" PRId64 "): %d%s",
                        (int)manner->plan, manner->batches, (int)code,
                        run->checked ? ", checked" : "");

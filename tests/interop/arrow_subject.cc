@@ -147,6 +147,13 @@ int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
 
 /* Only the structs that Arrow exports use its default memory pool here: they
  * are counted as one. */
+int32_t uva_subject_knows(int32_t what)
+{
+    return what == UVA_SUBJECT_PLANS     ? UVA_SUBJECT_TAGGED_FAILS
+           : what == UVA_SUBJECT_MANNERS ? UVA_SUBJECT_TAKES_BARE
+                                         : UVA_SUBJECT_CANNOT;
+}
+
 int64_t uva_subject_count(int32_t what)
 {
     if (what == UVA_SUBJECT_MADE)

@@ -25,6 +25,16 @@ PRODUCE = ("#include <stdlib.h>\n#include <unistd.h>\n"
            "#include \"uvarrow/tck.h\"\n" + VERSION % "UVA_SUBJECT_VERSION" +
            "int uva_subject_produce(int p, int64_t k, int64_t at,\n"
            "    struct ArrowAsyncDeviceStreamHandler *h)\n{\n%s\n}\n")
+CONSUME = ("#include <errno.h>\n#include <stdlib.h>\n#include \"uvarrow/tck.h\"\n" +
+           VERSION % "UVA_SUBJECT_VERSION" +
+           "int uva_subject_report(int64_t id,\n"
+           "    struct uva_subject_outcome *o) { return EAGAIN; }\n"
+           "int uva_subject_consume(int manner, int64_t k, int64_t *id,\n"
+           "    struct ArrowAsyncDeviceStreamHandler **h)\n"
+           "{ if (manner > UVA_SUBJECT_HOLDS) abort();\n"
+           "  return UVA_SUBJECT_CANNOT; }\n")
+KNOWS = ("int uva_subject_knows(int what)\n"
+         "{ return what == UVA_SUBJECT_%s ? %s : UVA_SUBJECT_CANNOT; }\n")
 
 
 class Tck(unittest.TestCase):
@@ -167,6 +177,52 @@ class Tck(unittest.TestCase):
                                 "--filter", "AP-02")
         self.assertEqual(code, 1)
         self.assertIn("uva_subject_produce() returned -1, UVA_SUBJECT_CANNOT", out)
+
+    # ---- plans and manners that a subject does not know -----------------
+
+    def skips(self, name, source):
+        """Returns whether the only case of the name is skipped; otherwise it
+        must have crashed."""
+        code, out, _ = self.tck(self.library(source), "--filter", name)
+        if code == 0:
+            self.assertIn("\n0 held, 0 required broken, 0 recommended broken, "
+                          "1 skipped", out)
+        else:
+            self.assertIn("it crashed: Aborted", out)
+        return code == 0
+
+    def test_a_manner_is_used_only_if_the_subject_knows_it(self):
+        waits = "AT21_tasks_that_wait"          # HOLDS_AND_CANCELS
+        bare = "nothing_is_left_of_a_stream"    # TAKES_BARE
+        for last, skipped in (
+                ("", [True, True]),
+                (KNOWS % ("PLANS", "99"), [True, True]),
+                (KNOWS % ("MANNERS", "UVA_SUBJECT_HOLDS"), [True, True]),
+                (KNOWS % ("MANNERS", "UVA_SUBJECT_HOLDS_AND_CANCELS"),
+                 [False, True]),
+                (KNOWS % ("MANNERS", "UVA_SUBJECT_TAKES_BARE"),
+                 [False, False])):
+            self.assertEqual([self.skips(name, CONSUME + last)
+                              for name in (waits, bare)], skipped, last)
+
+    def test_a_plan_is_used_only_if_the_subject_knows_it(self):
+        produce = PRODUCE % "if (p > 1) abort(); return -1;"
+        for last, skipped in (
+                ("", False), (KNOWS % ("MANNERS", "0"), False),
+                (KNOWS % ("PLANS", "UVA_SUBJECT_FAILS"), False),
+                (KNOWS % ("PLANS", "UVA_SUBJECT_SLOW"), True)):
+            self.assertEqual(
+                self.skips("AP26_batches_come", produce + last), skipped, last)
+
+    def test_a_stream_is_asked_for_no_unknown_plan(self):
+        stream = ("#include <stdlib.h>\n#include \"uvarrow/tck.h\"\n" +
+                  VERSION % "UVA_SUBJECT_VERSION" +
+                  "int uva_subject_open(int p, int64_t k, int64_t at,\n"
+                  "    struct ArrowDeviceArrayStream *out) { abort(); }\n")
+        name = "DS02_batches_come"              # FAILS
+        self.assertFalse(self.skips(name, stream))
+        self.assertTrue(self.skips(
+            name, stream + KNOWS % ("PLANS", "UVA_SUBJECT_WHOLE")))
 
     # ---- breaches in cases about other clauses ---------------------------
 

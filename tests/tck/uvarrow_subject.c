@@ -37,6 +37,13 @@ int32_t uva_subject_version(void)
     return UVA_SUBJECT_VERSION;
 }
 
+int32_t uva_subject_knows(int32_t what)
+{
+    return what == UVA_SUBJECT_PLANS     ? UVA_SUBJECT_TAGGED_FAILS
+           : what == UVA_SUBJECT_MANNERS ? UVA_SUBJECT_TAKES_BARE
+                                         : UVA_SUBJECT_CANNOT;
+}
+
 int64_t uva_subject_count(int32_t what)
 {
     return atomic_load(what == UVA_SUBJECT_LIVE ? &books.live : &books.made);

@@ -31,6 +31,17 @@ import (
 //export uva_subject_version
 func uva_subject_version() C.int32_t { return C.UVA_SUBJECT_VERSION }
 
+//export uva_subject_knows
+func uva_subject_knows(what C.int32_t) C.int32_t {
+	switch what {
+	case C.UVA_SUBJECT_PLANS:
+		return C.UVA_SUBJECT_TAGGED_FAILS
+	case C.UVA_SUBJECT_MANNERS:
+		return C.UVA_SUBJECT_TAKES_BARE
+	}
+	return C.UVA_SUBJECT_CANNOT
+}
+
 func main() {}
 
 // ---- the data --------------------------------------------------------------
