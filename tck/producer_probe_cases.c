@@ -204,6 +204,51 @@ static void reading_ahead_is_bounded(struct uva__case_run *run)
 
 /* ---- cancel ------------------------------------------------------------- */
 
+/* The live batches and schemas that are expected in the end. */
+struct queue {
+    struct uva__case_run *run;
+    int64_t live;
+};
+
+static bool queue_is_freed(void *ctx)
+{
+    const struct queue *queue = ctx;
+
+    return queue->run->subject.count(UVA_SUBJECT_LIVE) <= queue->live;
+}
+
+/* Cancels while the source is inside a call that does not return, with batches
+ * read ahead: they have to be freed before it returns, which may take hours. */
+static void cancel_of_a_stuck_source(struct uva__case_run *run)
+{
+    const struct uva__recording_consumer_manner manner = {.first = 1};
+    struct uva__producer_session session;
+    struct queue queue = {.run = run};
+    int64_t ahead;
+
+    if (run->subject.count == NULL ||
+        run->subject.count(UVA_SUBJECT_MADE) == UVA_SUBJECT_CANNOT)
+        uva__case_run_skip(run, "the subject does not count its objects");
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_STUCK, 4, 0,
+                                    &manner))
+        return;
+    uva__producer_session_await_tasks(&session, 1);
+    uva__producer_session_await_idle(&session);
+    if (!source_comes_to_rest(&session, run))
+        uva__case_run_fail(run, "a source that is stuck makes batches");
+    ahead = run->subject.count(UVA_SUBJECT_MADE) - 1;
+    queue.live = run->subject.count(UVA_SUBJECT_LIVE) - ahead; /* or less */
+    uva__case_run_note(run, "   %" PRId64 " batches were read ahead", ahead);
+    uva__recording_consumer_cancel(session.consumer);
+    if (!uva__case_run_soon(run, queue_is_freed, &queue))
+        uva__case_run_fail(
+            run,
+            "LC-22: %" PRId64 " batches or schemas are live "
+            "after a cancel, with a source that is stuck; %" PRId64
+            " without the batches read ahead",
+            run->subject.count(UVA_SUBJECT_LIVE), queue.live);
+}
+
 /* Returns how many errors a run reports that is cancelled as `manner` requires.
  * Whether a cancel may be reported as an error is another clause. Clauses:
  * AP-16. */
@@ -483,6 +528,8 @@ static const struct uva__tck_case CASES[] = {
     {"required_AP07_a_request_after_cancel_does_nothing", requests_after_cancel,
      0, NULL},
     {"required_AP11_cancel_is_idempotent", cancels_are_idempotent, 0, NULL},
+    {"recommended_LC22_a_cancel_frees_what_was_read_of_a_stuck_source",
+     cancel_of_a_stuck_source, 0, NULL},
     {"required_AP14_release_follows_a_cancel_without_demand",
      cancel_without_demand, 0, NULL},
     {"required_AP13_cancel_outside_of_callbacks_calls_none",

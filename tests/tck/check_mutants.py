@@ -57,6 +57,8 @@ SOLE = {
         "required_AH22_nothing_follows_release_if_an_extraction_fails_late",
     "producer TH-06.cancel":
         "required_TH06_no_lock_is_held_over_the_error_of_a_cancel",
+    "producer LC-22.stuck":
+        "recommended_LC22_a_cancel_frees_what_was_read_of_a_stuck_source",
     "producer LC-22.late":
         "required_LC22_nothing_is_left_after_a_cancel_of_a_busy_source",
     "producer ER-05.hurries":

@@ -104,7 +104,7 @@ int32_t uva_subject_version(void)
 
 int32_t uva_subject_knows(int32_t what)
 {
-    return what == UVA_SUBJECT_PLANS     ? UVA_SUBJECT_TAGGED_FAILS
+    return what == UVA_SUBJECT_PLANS     ? UVA_SUBJECT_STUCK
            : what == UVA_SUBJECT_MANNERS ? UVA_SUBJECT_TAKES_BARE
                                          : UVA_SUBJECT_CANNOT;
 }
@@ -125,13 +125,40 @@ int64_t uva_subject_count(int32_t what)
 
 struct produced {
     struct reference_producer producer;
+    bool stuck; /* its source gets stuck after the last batch */
 };
+
+/* The steps of the plan STUCK: reads all batches ahead, and frees the queue
+ * when it is cancelled, although the source never comes back. */
+static void *produced_stick(void *ctx)
+{
+    struct reference_producer *p = &((struct produced *)ctx)->producer;
+    struct ArrowDeviceArray queue[8];
+    bool cancelled = false;
+    int64_t count = 0;
+
+    while (p->next == 0)
+        (void)reference_producer_step(p);
+    while (p->next < p->how.batches && count < 8)
+        reference_array(&p->live_structs, p->next++, &queue[count++]);
+    while (!cancelled) {
+        (void)sched_yield();
+        pthread_mutex_lock(&p->lock);
+        cancelled = p->now.view.cancelled;
+        pthread_mutex_unlock(&p->lock);
+    }
+    for (; count > 0 && !is_chosen("LC-22", "stuck"); count--)
+        queue[count - 1].array.release(&queue[count - 1].array);
+    return NULL;
+}
 
 static void *produced_run(void *ctx)
 {
     struct produced *own = ctx;
     const struct timespec pause = {.tv_nsec = 3000000};
 
+    if (own->stuck)
+        return produced_stick(own);
     while (!reference_producer_over(&own->producer)) {
         if (own->producer.how.slow)
             (void)nanosleep(&pause, NULL);
@@ -171,7 +198,7 @@ static bool options_of(int32_t plan, int64_t batches, int64_t at,
     default:
         out->slow = plan == UVA_SUBJECT_SLOW;
         return plan == UVA_SUBJECT_WHOLE || plan == UVA_SUBJECT_SLOW ||
-               plan == UVA_SUBJECT_TAGGED;
+               plan == UVA_SUBJECT_STUCK || plan == UVA_SUBJECT_TAGGED;
     }
 }
 
@@ -184,6 +211,7 @@ int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
 
     if (own == NULL || !options_of(plan, batches, at, &options))
         return UVA_SUBJECT_CANNOT;
+    own->stuck = plan == UVA_SUBJECT_STUCK;
     reference_producer_init(&own->producer, &options);
     live_structs_remember(&own->producer.live_structs);
     watched = &own->producer;

@@ -535,6 +535,7 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("LC-19", "twice", REFUSED, crashes, 0),
     M("LC-22", "leaks", RELEASED, leaks, 0),
     M("LC-22", "late", CANCEL, leaks_late_batch, 0),
+    M("LC-22", "stuck", NOTHING, nothing, 0), /* see mutant_subject.c */
     M("LC-24", "waits", START, release_waits, 0),
     M("ER-01", "zero", FAIL, fails_with, 0),
     M("ER-02", "other", FAIL, fails_with, ENOENT),

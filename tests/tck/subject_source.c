@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* The progress of a plan. */
 struct progress {
@@ -71,6 +72,8 @@ static int blocking_next(struct ArrowDeviceArrayStream *self,
     }
     if (progress_fails(progress))
         return EIO;
+    while (progress->plan.plan == UVA_SUBJECT_STUCK)
+        (void)pause();
     memset(out, 0, sizeof(*out));
     return 0;
 }
@@ -98,7 +101,7 @@ struct uva_stream *subject_from_device_stream(struct uva_runtime *runtime,
         .release = blocking_release,
     };
 
-    if (plan->plan > UVA_SUBJECT_FAILS_FIRST)
+    if (plan->plan > UVA_SUBJECT_FAILS_FIRST && plan->plan != UVA_SUBJECT_STUCK)
         return NULL;
     source.private_data = progress_new(plan);
     return uva_stream_from_device_stream(runtime, &source, NULL);
@@ -152,7 +155,8 @@ struct uva_stream *subject_from_tasks(struct uva_runtime *runtime,
                                       const struct subject_plan *plan)
 {
     if (plan->plan == UVA_SUBJECT_CANCEL_FAILS ||
-        plan->plan == UVA_SUBJECT_TAGGED_FAILS)
+        plan->plan == UVA_SUBJECT_TAGGED_FAILS ||
+        plan->plan == UVA_SUBJECT_STUCK)
         return NULL;
     return uva_stream_from_tasks(
         runtime, &(struct uva_task_source){.schema = tasks_schema,
@@ -243,7 +247,8 @@ struct uva_stream *subject_from_pusher(struct uva_runtime *runtime,
     pthread_t thread;
 
     if (plan->plan == UVA_SUBJECT_TASK_FAILS ||
-        plan->plan == UVA_SUBJECT_CANCEL_FAILS)
+        plan->plan == UVA_SUBJECT_CANCEL_FAILS ||
+        plan->plan == UVA_SUBJECT_STUCK)
         return NULL;
     progress = progress_new(plan);
     stream = uva_stream_from_pusher(runtime, NULL, &progress->pusher);

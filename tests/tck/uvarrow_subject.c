@@ -39,7 +39,7 @@ int32_t uva_subject_version(void)
 
 int32_t uva_subject_knows(int32_t what)
 {
-    return what == UVA_SUBJECT_PLANS     ? UVA_SUBJECT_TAGGED_FAILS
+    return what == UVA_SUBJECT_PLANS     ? UVA_SUBJECT_STUCK
            : what == UVA_SUBJECT_MANNERS ? UVA_SUBJECT_TAKES_BARE
                                          : UVA_SUBJECT_CANNOT;
 }
