@@ -340,3 +340,5 @@ export function stats(): {
   /** bytes in them that V8 does not count by itself */
   readonly bytesHeld: number;
 };
+
+export {}; // only what says so is exported
