@@ -77,7 +77,7 @@ export class Batch {
   /** The arrays, made when they are first asked for. */
   readonly data: Data;
   /** A stream of Arrow IPC with this batch alone, for tableFromIPC() of
-   * apache-arrow and flechette, and readIPC() of polars. */
+   * apache-arrow and flechette, and readIPCStream() of polars. */
   toIPC(options?: Pick<EncodeOptions, "compression">): Uint8Array;
   /** Frees it now. ArrayBuffers on its memory are detached: they have no bytes any
    * more. */
