@@ -226,8 +226,11 @@ static bool thread_sleeps(void *arg)
                .count[UVA__WORKER_ASLEEP] == 1;
 }
 
-/* As loop/lane_news.c does: tries again when the limit has passed. The start of
- * the first thread is not the subject here. */
+/* As loop/lane_news.c does: tries again when the limit has passed, here so late
+ * that the lane is known to stand, and is not looked at again: each look would
+ * multiply the schedules. The start of the first thread is not the subject
+ * here.
+ */
 static void loop_run(void *arg)
 {
     const bool at_once = sim_choose(2) == 0;
@@ -250,7 +253,7 @@ static void loop_run(void *arg)
         if ((uva__lane_take_news(&world.jobs) & UVA__NEWS_RETRY) == 0 ||
             mutant == IS_NOT_TRIED_AGAIN)
             continue;
-        world.now_ns += (uint64_t)UVA__LIMIT_RETRY_MS * 1000000;
+        world.now_ns += (uint64_t)UVA__LIMIT_STANDS_LONG_MS * 1000000;
         uva__lane_retry(&world.jobs);
     }
     uva__jobs_fini(&world.jobs);
