@@ -68,7 +68,7 @@ enum uva_waiting uva__source_waiting(const struct uva__source *source,
     const struct uva__source *above = source;
     const char *inner;
     struct uva_stage_stats now;
-    bool is_stage = false;
+    bool is_stage = false, works;
 
     while (above != NULL) {
         source = above;
@@ -84,14 +84,11 @@ enum uva_waiting uva__source_waiting(const struct uva__source *source,
         *part = inner != NULL ? inner : *part;
     }
     *name = source->name;
-    if (now.waiting == UVA_WAITING_OVER)
-        now.waiting = UVA_WAITING_NONE;
-    if (now.waiting == UVA_WAITING_NONE && is_stage)
+    works = now.waiting == UVA_WAITING_NONE || now.waiting == UVA_WAITING_OVER;
+    if (works && is_stage)
         return UVA_WAITING_WORKER; /* which has not finished */
-    return now.waiting == UVA_WAITING_NONE ||
-                   now.waiting == UVA_WAITING_CONSUMER
-               ? UVA_WAITING_SOURCE
-               : now.waiting;
+    return works || now.waiting == UVA_WAITING_CONSUMER ? UVA_WAITING_SOURCE
+                                                        : now.waiting;
 }
 
 const char *uva__waiting_text(enum uva_waiting waiting)
