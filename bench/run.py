@@ -284,6 +284,19 @@ def written(value, depth=3, indent=1):
     return ends[0] + space + ("," + space).join(rows) + space[:-1] + ends[1]
 
 
+def parser_of(places, rounds):
+    """The arguments that the programs of figures have in common: the places that
+    they are given, and what becomes of the results."""
+    parser = argparse.ArgumentParser()
+    for name in places:
+        parser.add_argument(name, nargs="?")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--results")
+    parser.add_argument("--from", dest="origin")
+    return parser
+
+
 def kept(how, measured):
     """The figures of the file --from, or measured; written to --results, too"""
     if how.origin:

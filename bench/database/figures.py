@@ -19,7 +19,6 @@ out.
 Prints the section of docs/benchmarks.md. --results keeps the median, least and
 most of each figure as JSON, which bench/run.py turns into that section.
 """
-import argparse
 import contextlib
 import glob
 import itertools
@@ -146,15 +145,9 @@ class Bench:
 
 
 def arguments():
-    parser = argparse.ArgumentParser()
-    for name in ("module", "venv", "flights", "folder"):
-        parser.add_argument(name, nargs="?")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = suite.parser_of(("module", "venv", "flights", "folder"), 3)
     parser.add_argument("--rows", type=int, default=flights.ROWS)
     parser.add_argument("--batches", type=int, default=20000)
-    parser.add_argument("--alone", action="store_true")
-    parser.add_argument("--results")
-    parser.add_argument("--from", dest="origin")
     return parser.parse_args()
 
 

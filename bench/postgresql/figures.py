@@ -16,7 +16,6 @@ were measured within a minute. --alone leaves the peers out.
 Prints the section of docs/benchmarks.md. --results keeps the median, least and
 most of each figure as JSON, which bench/run.py turns into that section.
 """
-import argparse
 import glob
 import json
 import os
@@ -88,14 +87,8 @@ class Bench:
 
 
 def arguments():
-    parser = argparse.ArgumentParser()
-    for name in ("module", "venv", "folder"):
-        parser.add_argument(name, nargs="?")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = suite.parser_of(("module", "venv", "folder"), 5)
     parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--alone", action="store_true")
-    parser.add_argument("--results")
-    parser.add_argument("--from", dest="origin")
     return parser.parse_args()
 
 

@@ -21,7 +21,6 @@ leaves the others out.
 FILE gets the median, least and most of each figure as JSON. A page is a file of
 Markdown; the text between two marks in it is replaced (table.py).
 """
-import argparse
 import glob
 import json
 import os
@@ -418,16 +417,10 @@ def summary(bench):
 
 
 def arguments():
-    parser = argparse.ArgumentParser()
-    for name in ("uvarrow", "load", "venv", "folder"):
-        parser.add_argument(name, nargs="?")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = suite.parser_of(("uvarrow", "load", "venv", "folder"), 3)
     parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--alone", action="store_true")
     parser.add_argument("--no-instructions", action="store_true")
     parser.add_argument("--counts", action="store_true")
-    parser.add_argument("--results")
-    parser.add_argument("--from", dest="origin")
     parser.add_argument("--page", action="append", default=[])
     parser.add_argument("--check", action="append", default=[])
     return parser.parse_args()

@@ -17,7 +17,6 @@ program after the other. --alone leaves the peers out.
 Prints the section of docs/benchmarks.md. --results keeps the median, least and
 most of each figure as JSON, which bench/run.py turns into that section.
 """
-import argparse
 import os
 import subprocess
 import sys
@@ -140,14 +139,8 @@ class Bench:
 
 
 def arguments():
-    parser = argparse.ArgumentParser()
-    for name in ("uvarrow", "venv", "folder"):
-        parser.add_argument(name, nargs="?")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = suite.parser_of(("uvarrow", "venv", "folder"), 5)
     parser.add_argument("--rows", type=int, default=500000)
-    parser.add_argument("--alone", action="store_true")
-    parser.add_argument("--results")
-    parser.add_argument("--from", dest="origin")
     return parser.parse_args()
 
 
