@@ -77,7 +77,7 @@ struct reference_producer {
     struct reference_counts live_structs;
     enum reference_producer_phase phase; /* used by the stepping thread */
     struct reference_view view; /* after the last step; used by that thread */
-    int64_t next;               /* ordinal of the next batch */
+    atomic_int_least64_t next;  /* ordinal of the next batch; any may look */
     char about[REFERENCE_BLOCK_SIZE]; /* additional_metadata */
     struct { /* blocks chosen by a mutant; otherwise SOUND */
         enum reference_block schema, about, task, error;
