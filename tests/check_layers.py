@@ -148,6 +148,8 @@ MAY = {
     "tests/programs/": ["uvarrow/", "support/gpu_program.h", "support/world.h",
                         "adbc_draft.h", "<uv.h>"],
     "tests/programs/interface/": ["uvarrow/", "data.h", "<uv.h>"],
+    "tests/recipes/": ["uvarrow/", "recipe.h", "recipe_lines.h", "integers.h",
+                       "database.h", "print.h", "<uv.h>"],
     "tests/sim/": ["uvarrow/", *LAYERS, "sim/", "support/", "<uv.h>",
                    "<check.h>"],
     "tests/model/": ["uvarrow/", *LAYERS, "sim/", "model/", "<check.h>"],
