@@ -50,8 +50,8 @@ const files = (at) => fs.readdirSync(at).sort();
 test("the packages have these files", { skip }, () => {
   assert.equal(files(packed).length, 2);
   assert.deepEqual(files(path.join(both, "node_modules/uvarrow")), ["LICENSE",
-    "README.md", "index.js", "index.mjs", "lib", "package.json",
-    "uvarrow.d.ts"]);
+    "README.md", "flechette.d.ts", "flechette.mjs", "index.js", "index.mjs",
+    "lib", "package.json", "uvarrow.d.ts"]);
   assert.deepEqual(files(path.join(both, "node_modules/uvarrow/lib")),
     files(path.join(root, "node/lib")));
   assert.match(files(path.join(both, "node_modules", platform)).join(),
@@ -98,6 +98,14 @@ test("import gives each name of require()", { skip }, () => {
        && name !== "module.exports").sort().join());`);
   assert.equal(run(both, process.execPath, "names.mjs").trim(),
     Object.keys(require("..")).sort().join());
+});
+
+test("uvarrow/flechette is found, and says what it needs", { skip }, () => {
+  for (const code of ['require("uvarrow/flechette")',
+    'import("uvarrow/flechette")'])
+    assert.match(spawnSync(process.execPath, ["-e", code], { cwd: both,
+      env: { ...env, NODE_PATH: "" }, encoding: "utf8" }).stderr,
+    /uvarrow\/flechette needs the package @uwdata\/flechette/);
 });
 
 const failure = (at) => spawnSync(process.execPath,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses of the package by require().
 import uvarrow = require("uvarrow");
+import flechette = require("uvarrow/flechette");
 const { Pool, UvarrowError }: typeof uvarrow = uvarrow;
 
 export async function rows(pool: uvarrow.Pool): Promise<number> {
@@ -12,3 +13,5 @@ export async function rows(pool: uvarrow.Pool): Promise<number> {
 export const pool = new Pool("sqlite:a.db");
 export const is = (error: unknown) =>
   error instanceof UvarrowError ? error.code : "";
+export const table = (batch: uvarrow.Batch) =>
+  flechette.tableFromBatches(batch).toColumns();

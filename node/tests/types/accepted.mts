@@ -10,6 +10,7 @@ import all, {
 import type {
   Data, Field, KnownField, Params, PoolStats, QueryOptions, Rows, StageStats,
 } from "uvarrow";
+import { columnFromData, tableFromBatches } from "uvarrow/flechette";
 
 const pool: Pool = new Pool({
   driver: "sqlite", uri: "a.db", options: { a: "b" }, connections: 2,
@@ -54,6 +55,16 @@ function batches(batch: Batch): void {
   const ipc: Uint8Array = batch.toIPC({ compression: "zstd" });
   batch.close();
   void [bytes, values, metadata, ipc];
+}
+
+// ---- flechette
+
+async function columns(batch: Batch): Promise<number> {
+  const table = tableFromBatches([batch], { useDate: true });
+  const more: number = tableFromBatches(await pool.query("SELECT 1").readAll())
+    .numRows;
+  const values = columnFromData(batch.data.children[0]!, { useBigInt: true });
+  return more + values.length + table.getChild("a").nullCount;
 }
 
 // ---- streams
@@ -107,4 +118,4 @@ const answer = (): Response => new Response(
 await pipeline(pool.query("SELECT 1").toCSV({ nullText: "-" }),
   createWriteStream("a.csv"));
 
-export { answer, databases, fetched, same, streams };
+export { answer, columns, databases, fetched, same, streams };

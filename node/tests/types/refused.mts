@@ -2,6 +2,7 @@
 // Mistakes that the types of the package must refuse.
 import { Batch, Pool, Session, Stream, file, fromBatches, fromIPC, fromPointer,
   merge } from "uvarrow";
+import { columnFromData, tableFromBatches } from "uvarrow/flechette";
 
 // @ts-expect-error Pool and Session have it in common, and JavaScript has not
 import { Queries } from "uvarrow";
@@ -58,6 +59,12 @@ batch.toIPC({ compression: "gzip" });
 batch.toIPC().then;
 // @ts-expect-error the buffers are not replaced
 batch.data.buffers[0] = new Uint8Array(1);
+// @ts-expect-error batches, not their stream
+tableFromBatches(stream);
+// @ts-expect-error the data, not the batch
+columnFromData(batch);
+// @ts-expect-error no such option
+tableFromBatches(batch, { useDates: true });
 // @ts-expect-error a batch has what it has
 batch.numRows = 1;
 // @ts-expect-error addresses are of 64 bits

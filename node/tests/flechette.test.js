@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// uvarrow/flechette: columns on the buffers of batches, beside those that flechette
+// decodes of the same batches as Arrow IPC.
+"use strict";
+const assert = require("node:assert/strict");
+const { spawnSync } = require("node:child_process");
+const path = require("node:path");
+const { test } = require("node:test");
+const { collectGarbage, numbers, numbersAddon, uvarrow } =
+  require("./support/kit.js");
+const { packages } = require("./support/packages.js");
+const { types } = require("./support/types.js");
+
+const { flechette, skip } = packages("@uwdata/flechette");
+const { columnFromData, tableFromBatches } =
+  skip ? {} : require("uvarrow/flechette");
+
+/** Its own memory is a Uint8Array's; a Buffer's views are Buffers. */
+const decoded = (batch, how) =>
+  flechette.tableFromIPC(new Uint8Array(batch.toIPC()), how);
+
+const batchesOf = (how, rows) => uvarrow.fromIPC(types, how)
+  .rebatch({ rows }).readAll();
+
+/** A type without the numbers of dictionaries, which are the file's. */
+const typeOf = (column) => JSON.stringify(column.type, (key, value) =>
+  key === "id" ? undefined : typeof value === "function" ? value.name
+    : value instanceof Map ? [...value] : value);
+
+function assertSame(mine, theirs) {
+  assert.deepEqual(mine.names, theirs.names);
+  assert.deepEqual(mine.schema.metadata, theirs.schema.metadata);
+  assert.equal(mine.numRows, theirs.numRows);
+  for (const name of theirs.names) {
+    const [own, other] = [mine.getChild(name), theirs.getChild(name)];
+    assert.equal(typeOf(own), typeOf(other), name);
+    assert.deepEqual([...own], [...other], name);
+    assert.deepEqual(own.toArray(), other.toArray(), name);
+    assert.equal(own.nullCount, other.nullCount, name);
+  }
+  assert.deepEqual(mine.schema.fields.map(({ name, nullable, metadata }) =>
+    [name, nullable, metadata]), theirs.schema.fields.map(
+    ({ name, nullable, metadata }) => [name, nullable, metadata]));
+}
+
+const asObjects = {
+  useDate: true, useDecimalInt: true, useBigInt: true, useBigIntTimestamp: true,
+  useMap: true,
+};
+
+for (const [how, copyBelow] of [["copied", Infinity], ["borrowed", 0]]) {
+  // 7 rows: slices begin within a byte of a bitmap, and within a run
+  for (const rows of [20, 8, 7]) {
+    test(`each type, ${how}, by ${rows} rows`, { skip }, async () => {
+      for (const batch of await batchesOf({ copyBelow }, rows)) {
+        assertSame(tableFromBatches(batch), decoded(batch));
+        assertSame(tableFromBatches(batch, asObjects),
+          decoded(batch, asObjects));
+      }
+    });
+  }
+}
+
+test("several batches are one table", { skip }, async () => {
+  const batches = await batchesOf({}, 7);
+  const table = tableFromBatches(batches);
+  const [whole] = await batchesOf({}, 20);
+  assert.equal(table.getChildAt(0).data.length, 3);
+  assert.deepEqual(table.toArray(), decoded(whole).toArray());
+  assert.equal(tableFromBatches(batches, { useProxy: true }).at(19).uint8, 96);
+  assert.deepEqual([...columnFromData(batches.map(({ data }) =>
+    data.children[10]))], Array.from({ length: 20 }, (_, i) => i));
+});
+
+test("numbers are not copied, and live as long as their column", { skip },
+  async () => {
+    const before = numbersAddon.live()[1];
+    let column = await (async () => {
+      const [batch] = await numbers({ batches: 1, rows: 1e4 }).readAll();
+      const [, values] = batch.data.children[0].buffers;
+      const found = tableFromBatches(batch, { useBigInt: true }).getChild("n");
+      assert.equal(found.toArray().buffer, values.buffer);
+      return found;
+    })();
+    let collections = 0;
+    await collectGarbage(() => collections++ === 5);
+    assert.equal(numbersAddon.live()[1], before + 1);
+    assert.equal(column.at(9999), 9999n);
+    column = undefined;
+    await collectGarbage(() => numbersAddon.live()[1] <= before);
+    assert.equal(numbersAddon.live()[1], before);
+  });
+
+test("a slice of texts and lists begins in the same memory", { skip },
+  async () => {
+    const [, batch] = await batchesOf({}, 7);
+    const table = tableFromBatches(batch);
+    for (const name of ["string", "list", "dictionary_int8", "decimal128"]) {
+      const data = batch.data.children.find(({ field }) => field.name === name);
+      const { offsets, values } = table.getChild(name).data[0];
+      const view = offsets ?? values;
+      assert.equal(view.buffer, data.buffers[1].buffer, name);
+      assert(view.byteOffset > data.buffers[1].byteOffset, name);
+    }
+  });
+
+test("a batch that is closed has no columns any more", { skip }, async () => {
+  const [batch] = await numbers({ batches: 1, rows: 1e4 }).readAll();
+  const table = tableFromBatches(batch);
+  batch.close();
+  assert.equal(table.getChildAt(0).data[0].values.length, 0);
+  assert.throws(() => tableFromBatches(batch), { code: "EPIPE" });
+});
+
+/** An array of a format, without a batch. */
+const array = (format, buffers, more = {}) => ({
+  field: { name: "a", format, flags: 2, nullable: true, metadata: {},
+           children: [] },
+  length: 2, nullCount: -1, offset: 0, buffers, children: [], ...more,
+});
+const bytes = (...numbers) => new Uint8Array(Int32Array.from(numbers).buffer);
+
+test("intervals of months and of days", { skip }, () => {
+  const none = new Uint8Array(0);
+  assert.deepEqual([...columnFromData(array("tiM", [none, bytes(1, 2, 3)],
+    { offset: 1 }))], [2, 3]);
+  const days = columnFromData(array("tiD", [new Uint8Array([0b101]),
+    bytes(1, 2, 3, 4, 5, 6)], { offset: 1 }));
+  assert.deepEqual([...days], [null, Int32Array.of(5, 6)]);
+  assert.equal(days.nullCount, 1);
+});
+
+test("a type that flechette has not is refused by name", { skip }, () => {
+  for (const format of ["d:20,-2", "d:20,2,512", "w", "tsx:", "tsquick:", "+vx",
+    "toString", ""]) {
+    assert.throws(() => columnFromData(array(format, [])), {
+      name: "UvarrowError", code: "ENOTSUP",
+      message: `flechette has no type for column 'a' of format '${format}'`,
+    });
+  }
+  const inside = array("+s", []);
+  inside.field.children = [{ ...inside.field, name: "b", format: "x" }];
+  assert.throws(() => columnFromData(inside), /column 'a\.b' of format 'x'/);
+});
+
+test("arguments that do not fit are refused", { skip }, async () => {
+  const [batch] = await numbers({ batches: 1 }).readAll();
+  const [other] = await batchesOf({}, 20);
+  assert.throws(() => tableFromBatches([batch, other]), {
+    code: "EINVAL", message: "the batches have different schemas" });
+  assert.throws(() => columnFromData(other.data.children.slice(2, 4)), {
+    code: "EINVAL", message: "the arrays have different types" });
+  for (const none of [undefined, [], [batch.data], 5])
+    assert.throws(() => tableFromBatches(none), TypeError);
+  for (const none of [undefined, [], batch, [1]])
+    assert.throws(() => columnFromData(none), TypeError);
+  assert.throws(() => tableFromBatches(batch, 1), /options must be an object/);
+});
+
+test("without flechette the error says what to install", () => {
+  const { status, stderr } = spawnSync(process.execPath, ["-e",
+    `require(${JSON.stringify(path.join(__dirname, "../lib/flechette.js"))})`],
+  { encoding: "utf8", env: { ...process.env, NODE_PATH: "" } });
+  assert.equal(status, 1);
+  assert.match(stderr, /uvarrow\/flechette needs the package @uwdata\/flechette/);
+});
+
+test("import gives what require() gives", { skip }, async () => {
+  const all = await import("uvarrow/flechette");
+  assert.equal(all.tableFromBatches, tableFromBatches);
+  assert.equal(all.columnFromData, columnFromData);
+  assert.deepEqual(Object.keys(all).sort(), ["columnFromData",
+    "tableFromBatches"]);
+});
