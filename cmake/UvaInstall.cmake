@@ -47,7 +47,7 @@ if(PROJECT_IS_TOP_LEVEL) # laid out as here, so that links lead somewhere
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT development
         FILES_MATCHING PATTERN "*.md" PATTERN "*.c" PATTERN "*.cc"
         PATTERN "*.h" PATTERN "*.png" PATTERN "*.svg"
-        REGEX "/consumer/[a-z]+/[^/]+$")
+        REGEX "/consumer/[a-z]+/[^/]+$" REGEX "/examples/tck/.*[^/]$")
 endif()
 set(config "${CMAKE_INSTALL_LIBDIR}/cmake/uvarrow")
 set(UVA_COMPONENTS)
