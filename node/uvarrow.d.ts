@@ -67,6 +67,11 @@ export interface EncodeOptions {
   nullText?: string;
 }
 
+/** Rows: the ones with a truthy value, which is in an array for each row, or for
+ * all of them. */
+export type Mask =
+  | boolean | readonly unknown[] | Int8Array | Uint8Array | Uint8ClampedArray;
+
 export class Batch {
   private constructor();
   readonly numRows: number;
@@ -76,6 +81,12 @@ export class Batch {
   readonly schema: KnownField;
   /** The arrays, made when they are first asked for. */
   readonly data: Data;
+  /** A batch of these columns, by name or index, in this order. It shares the
+   * memory of all columns, and lives without this batch. */
+  select(columns: readonly (string | number)[]): Batch;
+  /** A batch of these rows. Rows that follow one another share the memory; others
+   * are copied. */
+  filter(mask: Mask): Batch;
   /** A stream of Arrow IPC with this batch alone, for tableFromIPC() of
    * apache-arrow and flechette, and readIPCStream() of polars. */
   toIPC(options?: Pick<EncodeOptions, "compression">): Uint8Array;
@@ -168,6 +179,12 @@ export class Stream implements AsyncIterableIterator<Batch> {
     ) => Batch | null | undefined | Promise<Batch | null | undefined>,
     options?: { concurrency?: number; ordered?: boolean; schema?: Field },
   ): this;
+  /** Passes on the rows that a function selects, in the way of map(). A batch
+   * without such rows is left out. */
+  filter(
+    fn: (batch: Batch) => Mask | Promise<Mask>,
+    options?: { concurrency?: number; ordered?: boolean },
+  ): this;
   /** A second stream with the same batches. */
   tee(options?: Omit<StreamOptions, "window" | "maxBytes">): Stream;
 
@@ -242,7 +259,7 @@ declare abstract class Queries {
   ingest(table: string, rows: Rows, options?: IngestOptions): Promise<number>;
   /** The catalogs, schemas, tables and columns, as GetObjects of ADBC has them. */
   objects(
-    options?: StreamOptions & {
+    options?: Omit<StreamOptions, "window" | "maxBytes"> & {
       depth?: number;
       catalog?: string;
       schema?: string;

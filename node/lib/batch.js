@@ -2,7 +2,7 @@
 // A batch: rows of columns, in the memory of the library.
 "use strict";
 const { encoding } = require("./encode.js");
-const { refuse } = require("./error.js");
+const { UvarrowError, refuse } = require("./error.js");
 const { BYTES, ORDINAL, ROWS, given, native, numbers } =
   require("./native.js");
 
@@ -13,11 +13,45 @@ const DISPOSE = Symbol.dispose ?? Symbol.for("Symbol.dispose");
 
 const TOKEN = Symbol("uvarrow");
 
+/** The indices of columns, which are given by name or index. */
+function indicesOf(columns, fields) {
+  if (!Array.isArray(columns)) refuse("columns", "an array of names or indices");
+  const out = columns.map((column) => {
+    const at = typeof column === "number" ? column
+      : fields.findIndex(({ name }) => name === column);
+    if (fields[at] !== undefined) return at;
+    throw new UvarrowError("EINVAL", -22,
+      `the batch has no column '${String(column)}'`);
+  });
+  out.forEach((at, i) => {
+    if (out.indexOf(at) === i) return;
+    throw new UvarrowError("EINVAL", -22,
+      `column '${fields[at].name}' is selected twice`);
+  });
+  return out;
+}
+
+/** A bit for each row; see filter(). */
+function bitsOf(mask, rows) {
+  const bits = new Uint8Array((rows + 7) >> 3);
+  if (typeof mask === "boolean") return bits.fill(mask ? 255 : 0);
+  if (!(Array.isArray(mask) || ArrayBuffer.isView(mask)) ||
+      mask.length !== rows) {
+    refuse("mask", "a boolean, or an array with a value for each of the " +
+      `${rows} rows`);
+  }
+  for (let row = 0; row < rows; row++) {
+    if (mask[row]) bits[row >> 3] |= 1 << (row & 7);
+  }
+  return bits;
+}
+
 let handleOfBatch; // for the addon
 
 class Batch {
   #handle;
-  #known; // { schema, copyBelow }, shared by the batches of a stream
+  // { schema, copyBelow, selections }, shared by the batches of a stream
+  #known;
   #data;
   #borrowed = []; // ArrayBuffers on the memory of the batch
   #numRows;
@@ -77,6 +111,31 @@ class Batch {
     };
     this.#borrowed = borrowed;
     return node(this.schema);
+  }
+
+  /** A batch of these columns, in this order, on the same memory. */
+  select(columns) {
+    const indices = indicesOf(columns, this.schema.children);
+    const handle = given(native.batchColumns(this.#handle, indices,
+      this.#ordinal));
+    return new Batch(TOKEN, handle, this.#selection(indices.join()));
+  }
+
+  /** What the batches of a stream that have the same columns share */
+  #selection(key) {
+    const { copyBelow, selections = new Map() } = this.#known;
+    this.#known.selections = selections;
+    if (!selections.has(key)) {
+      selections.set(key, { schema: undefined, copyBelow });
+    }
+    return selections.get(key);
+  }
+
+  /** A batch of the rows for which the mask has a truthy value: an array, or
+   * one boolean for all of them. */
+  filter(mask) {
+    return new Batch(TOKEN, given(native.batchRows(this.#handle,
+      bitsOf(mask, this.#numRows), this.#ordinal)), this.#known);
   }
 
   toIPC(options) {

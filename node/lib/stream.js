@@ -325,6 +325,18 @@ class Stream {
     return this;
   }
 
+  /** Passes on the rows of each batch that the mask of a function selects. */
+  filter(fn, how) {
+    callable("the function of filter()", fn);
+    const { concurrency, ordered } = options(how);
+    return this.map(async (batch) => {
+      const rows = batch.filter(await fn(batch));
+      if (rows.numRows > 0) return rows;
+      rows.close();
+      return null;
+    }, { concurrency, ordered });
+  }
+
   static async #call(self, id, [call, handle], known) {
     const batch = newBatch(handle, known);
     try {

@@ -18,6 +18,8 @@ static const struct {
     {"batchSchema", batch_schema},
     {"batchEncode", batch_encode},
     {"batchData", batch_data},
+    {"batchColumns", select_columns},
+    {"batchRows", select_rows},
     {"detach", data_detach},
     {"file", source_file},
     {"pointer", source_pointer},

@@ -232,7 +232,7 @@ napi_value schema_value(napi_env env, const struct ArrowSchema *schema);
 /* Gives the schema that a Field describes. False with an exception. */
 bool schema_read(napi_env env, napi_value field, struct ArrowSchema *out);
 
-/* ---- batches (batch.c, data.c) ------------------------------------------- */
+/* ---- batches (batch.c, data.c, select.c) --------------------------------- */
 
 /* A batch that JavaScript holds. */
 struct held {
@@ -266,6 +266,9 @@ napi_value batch_close(napi_env env, napi_callback_info info);
 napi_value batch_schema(napi_env env, napi_callback_info info);
 napi_value batch_encode(napi_env env, napi_callback_info info);
 napi_value batch_data(napi_env env, napi_callback_info info);
+
+napi_value select_columns(napi_env env, napi_callback_info info);
+napi_value select_rows(napi_env env, napi_callback_info info);
 
 /* detach(ArrayBuffer): frees the memory that it borrows now */
 napi_value data_detach(napi_env env, napi_callback_info info);

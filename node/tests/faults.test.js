@@ -95,6 +95,14 @@ const scenarios = {
     }
     return isWhole(await collect(uvarrow.fromIPC(bytes)), 5);
   },
+  async "some columns and rows"() {
+    const found = await collect(numbers({ batches: 2, rows: 4 })
+      .filter((batch) => [1, 0, 1, batch.ordinal]));
+    const [batch] = await numbers({ batches: 1, rows: 3 }).readAll();
+    const rows = values(batch.select(["n"]).filter([0, 1, 1]));
+    assert.deepEqual([found, rows], [[0, 2, 4, 6, 7], [1, 2]]);
+    return true;
+  },
   async "batches in, and a batch as bytes"() {
     const batches = await numbers({ batches: 2, rows: 2 }).readAll();
     const found = await collect(uvarrow.fromBatches(batches));

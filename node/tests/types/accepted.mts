@@ -8,7 +8,7 @@ import all, {
   fromPointer, merge, stats,
 } from "uvarrow";
 import type {
-  Data, Field, KnownField, Params, PoolStats, QueryOptions, Rows, StageStats,
+  Data, Field, KnownField, Mask, Params, PoolStats, QueryOptions, Rows, StageStats,
 } from "uvarrow";
 import { columnFromData, tableFromBatches } from "uvarrow/flechette";
 
@@ -52,9 +52,11 @@ function batches(batch: Batch): void {
   const values: string | undefined = data.dictionary?.field.format;
   const schema: KnownField = batch.schema;
   const metadata: Record<string, string> = schema.children[0]!.metadata;
+  const some: Batch = batch.select(["a", 2] as const).filter([true, null, 1]);
+  const mask: Mask = Uint8Array.of(1, 0);
   const ipc: Uint8Array = batch.toIPC({ compression: "zstd" });
   batch.close();
-  void [bytes, values, metadata, ipc];
+  void [bytes, values, metadata, some, batch.filter(mask), ipc];
 }
 
 // ---- flechette
@@ -82,6 +84,7 @@ async function streams(owner: object): Promise<void> {
     .cast(field)
     .map(async (batch) => batch.numRows > 0 ? batch : null,
       { concurrency: 2, ordered: false, schema: field })
+    .filter(async ({ numRows }) => numRows > 5, { concurrency: 2 })
     .retry((error, attempt) => attempt < 2 && error.message ? stream : null,
       { times: 2, delay: 1 })
     .stats();

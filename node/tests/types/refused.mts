@@ -65,6 +65,14 @@ tableFromBatches(stream);
 columnFromData(batch);
 // @ts-expect-error no such option
 tableFromBatches(batch, { useDates: true });
+// @ts-expect-error several columns, by an array
+batch.select("a");
+// @ts-expect-error a mask has a value for each row
+batch.filter((row: number) => row > 1);
+// @ts-expect-error texts are no masks
+stream.filter(() => "yes");
+// @ts-expect-error the catalog is read at once
+pool.objects({ window: 2 });
 // @ts-expect-error a batch has what it has
 batch.numRows = 1;
 // @ts-expect-error addresses are of 64 bits
