@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Merges 2 streams, and 1,000: the time for a batch, and how equal the shares
- * of the streams are. `window` is the number of streams. The time of the first
+/* Merges 2 to 1,000 streams: the time for a batch, and how equal the shares of
+ * the streams are. `window` is the number of streams. The time of the first
  * tenth, in which the streams open, does not count. */
 #include <errno.h>
 #include <stdlib.h>
@@ -111,6 +111,8 @@ static double run_merge(const struct bench_case *self,
 
 static const struct bench_case cases[] = {
     {"merge/2", 1000000, run_merge, 2, 0, 0},
+    {"merge/10", 1000000, run_merge, 10, 0, 0},
+    {"merge/100", 1000000, run_merge, 100, 0, 0},
     {"merge/1000", 1000000, run_merge, 1000, 0, 0},
     {"merge/1000/shares", 1000000, run_merge, 1000, 0, BENCH_PRINTS},
 };

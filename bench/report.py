@@ -60,7 +60,7 @@ PROGRAMS = {
     "heartbeat": "How late a timer of 1 ms is, 99th percentile",
     "steady": "Growth of a process over 10 million batches",
     "stages": "A stage more between arrays and a handler, on the loop thread",
-    "merge": "Merging 2 streams, and 1,000",
+    "merge": "Merging 2 to 1,000 streams",
     "rebatch": "Splitting to batches of 1,024 rows, and joining them",
     "branches": "A stream for one consumer, and for several by a tee",
     "take": "Taking batches, and getting them by a callback",

@@ -92,7 +92,8 @@ COUNTED = [
       for who in ("unchecked", "checked", "checked-children")),
     *(("take", f"take/loop/64/{who}", 4000, 20000, None)
       for who in ("for_each", "take")),
-    *(("merge", f"merge/{n}", 10000, 20000, None) for n in (2, 1000)),
+    # beyond the filling of the windows, of 16 batches a stream
+    *(("merge", f"merge/{n}", 40000, 60000, None) for n in (2, 10, 100, 1000)),
     *(("branches", f"branches/{n}/uvarrow", 4000, 20000, None) for n in (1, 3)),
     *(("rebatch", f"rebatch/shape/{who}", 4096, 12288, None)
       for who in ("split", "join")),

@@ -121,7 +121,8 @@ def library_lines(kept):
 GROWTHS = (
     ("streams that are open: a batch", "many/{}/uvarrow",
      (1, 100, 1000, 10000, 100000), 0),
-    ("streams that are merged: a batch", "merge/{}", (2, 1000), 0),
+    ("streams that are merged: a batch", "merge/{}",
+     (2, 10, 100, 1000), 0),
     ("columns of numbers: a column", "scaling/numbers/{}",
      (1, 16, 256, 4096), 1),
     ("columns of texts: a column", "scaling/texts/{}", (1, 16, 256, 4096), 1),

@@ -18,6 +18,7 @@ struct wishes {
     struct bench_how how; /* except the number of batches */
     double scale;
     const char *only;  /* a case or folder, or "" */
+    bool one;          /* `only` is a case, and not the folder of others */
     const char *shape; /* of the batches, or NULL */
     int64_t batches;   /* number of batches, or 0 */
     int64_t passes;
@@ -116,7 +117,17 @@ static bool is_wanted(const struct bench_case *what,
     if ((what->flags & BENCH_PRINTS) != 0 &&
         (pass > 0 || wishes->shape != NULL))
         return false;
-    return is_under(what->name, wishes->only);
+    return wishes->one ? strcmp(what->name, wishes->only) == 0
+                       : is_under(what->name, wishes->only);
+}
+
+static bool has_case(const struct bench_case *cases, size_t count,
+                     const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(cases[i].name, name) == 0)
+            return true;
+    return false;
 }
 
 int bench_main(int argc, char **argv, const struct bench_case *cases,
@@ -125,6 +136,7 @@ int bench_main(int argc, char **argv, const struct bench_case *cases,
     struct wishes wishes;
 
     wishes_read(&wishes, argc, argv);
+    wishes.one = has_case(cases, count, wishes.only);
     (void)setenv("UVA_CHECK", "0", 1); /* a checker would be measured, too */
     batch_use(wishes.shape != NULL ? wishes.shape : "number");
     for (int64_t pass = 0; pass < wishes.passes; pass++)

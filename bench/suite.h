@@ -41,7 +41,7 @@ struct bench_case {
 
 /* The main() of a program: runs `cases` as the command line requires,
  *   --scale F     F times as many batches
- *   --only PATH   only the case of that name, or those below it
+ *   --only PATH   only the case of that name; if there is none, those below it
  *   --shape NAME  batches of that shape (batch.h); the names of the figures end
  * in
  *                 @NAME, and there are fewer of wide batches
