@@ -13,10 +13,11 @@ import warnings
 import pytest
 
 import uvarrow
-from databases import (database, flightsql, link, pgbouncer, # fixtures of
-                       postgresql) # all tests
+from databases import (database, flight_database, # fixtures of all tests
+                       flightsql, link, pgbouncer, postgresql)
 
-__all__ = ["database", "flightsql", "link", "pgbouncer", "postgresql"]
+__all__ = ["database", "flight_database", "flightsql", "link", "pgbouncer",
+           "postgresql"]
 LOOPS = ("asyncio", "uvloop", "trio")
 
 

@@ -16,8 +16,8 @@ import uvarrow.adbc
 KINDS = ("sqlite", "duckdb", "postgresql")
 _BIN = "/usr/lib/postgresql/15/bin/"
 _PGBOUNCER = "/usr/sbin/pgbouncer"
-_FLIGHT_SQL = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                           "../../tests/support/flight_server.py")
+_SUPPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "../../tests/support")
 _INI = """
 [databases]
 transaction = host={server} dbname=postgres user=postgres pool_mode=transaction
@@ -84,13 +84,24 @@ def pgbouncer(postgresql):
 @pytest.fixture(scope="session")
 def flightsql(tmp_path_factory):
     """The URI of a server of Flight SQL, which reads the little that queries of
-    the tests take; it ends with its standard input."""
+    the tests take."""
+    yield from _flight("flight_server.py", tmp_path_factory.mktemp("flight"))
+
+
+@pytest.fixture(scope="session")
+def flight_database(tmp_path_factory):
+    """The URI of one that has a database."""
+    pytest.importorskip("duckdb")
+    yield from _flight("flight_database.py", tmp_path_factory.mktemp("flight"))
+
+
+def _flight(program, folder):
+    """Runs a server of Flight SQL, which ends with its standard input."""
     pytest.importorskip("adbc_driver_flightsql")
     pytest.importorskip("pyarrow.flight")
-    folder = tmp_path_factory.mktemp("flight")
     os.mkfifo(folder / "port.new")
-    with subprocess.Popen([sys.executable, _FLIGHT_SQL, str(folder)],
-                          stdin=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, os.path.join(_SUPPORT, program),
+                           str(folder)], stdin=subprocess.PIPE) as process:
         with open(folder / "port.new", encoding="ascii") as file:
             port = file.read()
         yield f"grpc://127.0.0.1:{port}"

@@ -120,8 +120,8 @@ class Server(flight.FlightServerBase):
             raise flight.FlightServerError("connection reset")
 
 
-def main():
-    server = Server(sys.argv[1])
+def main(kind):
+    server = kind(sys.argv[1])
     path = os.path.join(sys.argv[1], "port")
     with open(path + ".new", "w", encoding="ascii") as file:
         file.write(str(server.port))
@@ -132,4 +132,5 @@ def main():
     server.serve()
 
 
-main()
+if __name__ == "__main__":
+    main(Server)
