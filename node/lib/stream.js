@@ -140,9 +140,9 @@ class Stream {
 
   /** The exception to throw, instead of the one that the addon has made. */
   #fail(error) {
-    const failure = this.#findFailure();
+    this.#failure ??= this.#findFailure() ?? { error };
     this.#finish();
-    return failure === undefined ? error : failure.error;
+    return this.#failure.error;
   }
 
   #findFailure() {

@@ -98,6 +98,16 @@ test("a failure before the first byte leaves the answer to the caller",
     assert.equal(await answer.text(), "EIO");
   });
 
+test("schema() beside a ReadableStream gives its failure", async () => {
+  const failing = numbers({ batches: 1, fail: 0 });
+  await assert.rejects(failing.toWeb().getReader().read(), { code: "EIO" });
+  await assert.rejects(failing.schema(), { code: "EIO" });
+  const whole = numbers({ batches: 1 });
+  const bytes = whole.toWeb();
+  await whole.schema();
+  assert.deepEqual(await collect(uvarrow.fromIPC(bytes)), range(0, 10));
+});
+
 test("a failure after the first byte cuts the answer off", async (t) => {
   let failure;
   const url = await serve(t, (request, response) => {
