@@ -442,6 +442,25 @@ START_TEST(a_handle_keeps_its_offset)
 }
 END_TEST
 
+/* Whoever walks the arrays follows the counts, and not the schema. */
+START_TEST(the_last_dimension_is_the_values)
+{
+    DLManagedTensorVersioned tensor = tensor_of(kDLCPU);
+    struct ArrowDeviceArray array;
+    const struct ArrowArray *values;
+
+    ck_assert_int_eq(from_dlpack(&tensor, UVA_DLPACK_NO_SYNC, &array), 0);
+    ck_assert_int_eq(array.array.n_buffers, 1);
+    ck_assert_int_eq(array.array.n_children, 1);
+    values = array.array.children[0];
+    ck_assert_int_eq(values->n_buffers, 2);
+    ck_assert_int_eq(values->n_children, 0);
+    ck_assert_ptr_null(values->children);
+    ck_assert_int_eq(values->length, 6);
+    uva_array_release(&array);
+}
+END_TEST
+
 /* The stride of a dimension of one item has no meaning. */
 START_TEST(a_tensor_may_have_no_strides_and_no_deleter)
 {
@@ -681,6 +700,7 @@ int main(void)
               without_memory_a_tensor_is_not_taken, NULL);
     tcase_add_loop_test(tc, a_column_of_each_number_is_a_tensor_and_comes_back,
                         0, 11);
+    tcase_add_test(tc, the_last_dimension_is_the_values);
     suite_add_loops(tc, 0, 2, a_column_without_items_has_no_data,
                     nulls_are_refused,
                     a_tensor_may_have_no_strides_and_no_deleter,
