@@ -141,18 +141,29 @@ test("a worker ends by itself, or by process.exit()", async () => {
     })();`, 0, "0\n3\n4\n");
 });
 
+// Node.js unloads the addons of a worker that ends, in whose code threads may be.
 test("the addon stays where only a worker has loaded it", async () => {
   const { execFile } = require("node:child_process");
   const code = `
     const { Worker } = require("node:worker_threads");
-    const worker = new Worker(${JSON.stringify(inWorker)}, { eval: true });
-    worker.on("message", () => worker.terminate());
-    worker.on("exit", () => console.log("ended"));`;
+    const { readFileSync } = require("node:fs");
+    const isThere = (addon) =>
+      readFileSync("/proc/self/maps", "utf8").includes(addon);
+    const addons = ["UVARROW_ADDON", "UVA_TEST_NODE_UNLOADED"]
+      .map((name) => process.env[name]);
+    const worker = new Worker(${JSON.stringify(`
+      require(process.env.UVA_TEST_NODE_UNLOADED); ${inWorker}`)}, { eval: true });
+    worker.on("message", () => {
+      console.log(...addons.map(isThere));
+      worker.terminate();
+    });
+    worker.on("exit", () => console.log(...addons.map(isThere)));`;
   const stdout = await new Promise((resolve, reject) => {
     execFile(process.execPath, ["-e", code], (error, out) =>
       error === null ? resolve(out) : reject(error));
   });
-  assert.equal(stdout, "ended\n");
+  // the second one, which lets itself be unloaded, shows that this is looked at
+  assert.equal(stdout, "true true\ntrue false\n");
 });
 
 test("both ways of turning", async () => {
