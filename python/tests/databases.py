@@ -85,23 +85,29 @@ def pgbouncer(postgresql):
 def flightsql(tmp_path_factory):
     """The URI of a server of Flight SQL, which reads the little that queries of
     the tests take."""
-    yield from _flight("flight_server.py", tmp_path_factory.mktemp("flight"))
+    with flight_server(tmp_path_factory.mktemp("flight")) as uri:
+        yield uri
 
 
 @pytest.fixture(scope="session")
 def flight_database(tmp_path_factory):
     """The URI of one that has a database."""
     pytest.importorskip("duckdb")
-    yield from _flight("flight_database.py", tmp_path_factory.mktemp("flight"))
+    with flight_server(tmp_path_factory.mktemp("flight"),
+                       program="flight_database.py") as uri:
+        yield uri
 
 
-def _flight(program, folder):
-    """Runs a server of Flight SQL, which ends with its standard input."""
+@contextlib.contextmanager
+def flight_server(folder, *arguments, program="flight_server.py"):
+    """Runs a server of Flight SQL, which ends with its standard input; gives its
+    URI."""
     pytest.importorskip("adbc_driver_flightsql")
     pytest.importorskip("pyarrow.flight")
     os.mkfifo(folder / "port.new")
     with subprocess.Popen([sys.executable, os.path.join(_SUPPORT, program),
-                           str(folder)], stdin=subprocess.PIPE) as process:
+                           str(folder), *arguments],
+                          stdin=subprocess.PIPE) as process:
         with open(folder / "port.new", encoding="ascii") as file:
             port = file.read()
         yield f"grpc://127.0.0.1:{port}"

@@ -488,8 +488,8 @@ async def ingest_too_long(tried):
 async def partitions(tried):
     await tried.ingest("t", numbers(1), mode="create")
     sql = "parts 3" if tried.kind in ("flightsql", "rust") else "SELECT * FROM t"
-    parts = await tried.pool.query_partitions(sql)
-    read = uvarrow.partitions(tried.pool, parts)
+    parts = await tried.pool.partitions(sql)
+    read = tried.pool.partition(parts)
     rows = sum(len(batch) for batch in await read.read_all())
     return f"{len(parts)} with {rows} rows"
 

@@ -329,6 +329,13 @@ ROWS = {
         lambda v: pool().query("SELECT 1", busy=v), fits=NONE | SECONDS),
     "adbc.Pool.query.batch_bytes": Row(
         lambda v: pool().query("SELECT 1", batch_bytes=v), fits=NONE | COUNT),
+    "adbc.Pool.query.parallel": Row(
+        lambda v: pool().query("SELECT 1", parallel=v), fits=NONE | COUNT),
+    "adbc.Pool.query.retry": Row(
+        lambda v: pool().query("SELECT 1", parallel=1, retry=v), fits=COUNT),
+    "adbc.Pool.query.timeout": Row(
+        lambda v: pool().query("SELECT 1", parallel=1, timeout=v),
+        fits=NONE | SECONDS),
     "adbc.Pool.ingest.busy": Row(
         lambda v: pool().ingest("t", pa.table(ONE), busy=v),
         fits=NONE | SECONDS),
@@ -394,32 +401,6 @@ ROWS.update({
     "concat.cast": Row(lambda v: uvarrow.concat(rows(), rows(), cast=v)),
     "concat.open_at_once": Row(
         lambda v: uvarrow.concat(rows(), rows(), open_at_once=v), fits=COUNT),
-    "partition.pool": Row(lambda v: uvarrow.partition(v, b"x")),
-    "partition.partition": Row(lambda v: uvarrow.partition(pool(), v),
-                               fits={"bytes"}),
-    "partition.window": Row(
-        lambda v: uvarrow.partition(pool(), b"x", window=v), fits=COUNT),
-    "partition.max_bytes": Row(
-        lambda v: uvarrow.partition(pool(), b"x", max_bytes=v), fits=COUNT),
-    "partitions.pool": Row(lambda v: uvarrow.partitions(v, [b"x"])),
-    "partitions.partitions": Row(lambda v: uvarrow.partitions(pool(), [b"x", v]),
-                                 fits={"bytes"}),
-    "partitions.retries": Row(
-        lambda v: uvarrow.partitions(pool(), [b"x"], retries=v), fits=COUNT),
-    "partitions.keep_going": Row(
-        lambda v: uvarrow.partitions(pool(), [b"x"], keep_going=v)),
-    "partitions.open": Row(
-        lambda v: uvarrow.partitions(pool(), [b"x"], open=v), fits=SECONDS),
-    "partitions.first": Row(
-        lambda v: uvarrow.partitions(pool(), [b"x"], first=v), fits=SECONDS),
-    "partitions.between": Row(
-        lambda v: uvarrow.partitions(pool(), [b"x"], between=v), fits=SECONDS),
-    "partitions.total": Row(
-        lambda v: uvarrow.partitions(pool(), [b"x"], total=v), fits=SECONDS),
-    "partitions.window": Row(
-        lambda v: uvarrow.partitions(pool(), [b"x"], window=v), fits=COUNT),
-    "partitions.max_bytes": Row(
-        lambda v: uvarrow.partitions(pool(), [b"x"], max_bytes=v), fits=COUNT),
     "configure.memory_bytes": Row(lambda v: uvarrow.configure(memory_bytes=v),
                                   fits=NONE | COUNT),
     "configure.measure": Row(lambda v: uvarrow.configure(measure=v), fits=NONE),
@@ -462,19 +443,33 @@ ROWS.update({
                                   fits=COUNT),
     "Stream.priority.number": Row(lambda v: rows().priority(v),
                                   fits={"number", "negative"}),
-    "adbc._Catalog.query_partitions.sql": Row(
-        lambda v: pool().query_partitions(v), fits=TEXTS),
-    "adbc._Catalog.query_partitions.parameters": Row(
-        lambda v: pool().query_partitions("SELECT ?", v),
+    "adbc._Catalog.partitions.sql": Row(
+        lambda v: pool().partitions(v), fits=TEXTS),
+    "adbc._Catalog.partitions.parameters": Row(
+        lambda v: pool().partitions("SELECT ?", v),
         fits=NONE | {"list", "dict", "asynchronous generator"}),
-    "adbc._Catalog.query_partitions.options": Row(
-        lambda v: pool().query_partitions("SELECT 1", options=v),
+    "adbc._Catalog.partitions.options": Row(
+        lambda v: pool().partitions("SELECT 1", options=v),
         fits=NONE | {"dict"}),
-    "adbc._Catalog.query_partitions.by_name": Row(
-        lambda v: pool().query_partitions("SELECT 1", pa.table(ONE), by_name=v)),
-    "adbc._Catalog.query_partitions.busy": Row(
-        lambda v: pool().query_partitions("SELECT 1", busy=v),
+    "adbc._Catalog.partitions.by_name": Row(
+        lambda v: pool().partitions("SELECT 1", pa.table(ONE), by_name=v)),
+    "adbc._Catalog.partitions.busy": Row(
+        lambda v: pool().partitions("SELECT 1", busy=v),
         fits=NONE | SECONDS),
+    "adbc._Catalog.partition.descriptors": Row(
+        lambda v: pool().partition([b"x", v]), fits={"bytes"}),
+    "adbc._Catalog.partition.parallel": Row(
+        lambda v: pool().partition(b"x", parallel=v), fits=NONE | COUNT),
+    "adbc._Catalog.partition.retry": Row(
+        lambda v: pool().partition(b"x", retry=v), fits=COUNT),
+    "adbc._Catalog.partition.timeout": Row(
+        lambda v: pool().partition(b"x", timeout=v), fits=NONE | SECONDS),
+    "adbc._Catalog.partition.keep_going": Row(
+        lambda v: pool().partition(b"x", keep_going=v)),
+    "adbc._Catalog.partition.window": Row(
+        lambda v: pool().partition(b"x", window=v), fits=COUNT),
+    "adbc._Catalog.partition.max_bytes": Row(
+        lambda v: pool().partition(b"x", max_bytes=v), fits=COUNT),
     "adbc._Catalog.table_schema.table": Row(lambda v: pool().table_schema(v),
                                             fits=TEXTS),
     "adbc._Catalog.table_schema.catalog": Row(

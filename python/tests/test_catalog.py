@@ -81,83 +81,13 @@ def test_what_is_refused(run, pool):
                 (lambda: pool.objects(types=[1]), "an item of types must be"),
                 (lambda: pool.objects(table=1), "table must be a str"),
                 (lambda: pool.objects(schema="\0"), "schema has a NUL"),
-                (lambda: pool.objects(busy=-1), "busy is negative"),
-                (lambda: uvarrow.partition(pool, "x"), "partition must be bytes"),
-                (lambda: uvarrow.partition(5, b"x"), "pool must be a Pool"),
-                (lambda: uvarrow.partition(pool, b"x", window="x"), "window")):
+                (lambda: pool.objects(busy=-1), "busy is negative")):
             with pytest.raises((TypeError, ValueError), match=text):
                 call()
-        for call, text in ((lambda: pool.table_schema(5), "table must be"),
-                           (lambda: pool.query_partitions(5), "sql must be")):
-            with pytest.raises(TypeError, match=text):
-                await call()
-        with pytest.raises(uvarrow.Error, match="cannot be partitioned"):
-            await pool.query_partitions("SELECT 1")
-        with pytest.raises(uvarrow.Error):
-            await uvarrow.partition(pool, b"x").read_all()
+        with pytest.raises(TypeError, match="table must be"):
+            await pool.table_schema(5)
         pool.close()
-        for call in (pool.objects, lambda: uvarrow.partition(pool, b"x")):
-            with pytest.raises(RuntimeError, match="the pool is closed"):
-                call()
-
-    run(main)
-
-
-@needs_fake
-def test_partitions_are_read_by_another_pool(run):
-    async def main():
-        with Pool(FAKE) as pool, Pool(FAKE) as other:
-            parts = await pool.query_partitions("partitions 3")
-            assert parts == [b"rows 1", b"rows 2", b"rows 3"]
-            rows = uvarrow.merge(*(uvarrow.partition(other, one)
-                                   for one in parts))
-            assert sum(map(len, await rows.read_all())) == 6
-            rows = uvarrow.partition(other, memoryview(parts[2]), window=1)
-            assert sum(map(len, await rows.read_all())) == 3
-            assert await pool.query_partitions("partitions 0") == []
-
-    run(main)
-
-
-@needs_fake
-def test_partitions_are_read_together_and_again(run):
-    async def main():
-        with Pool(FAKE, connections=2) as pool:
-            parts = await pool.query_partitions("partitions 5")
-            rows = uvarrow.partitions(pool, parts, retries=2, open=10, between=10)
-            assert sum(map(len, await rows.read_all())) == 15
-            assert [one.stream for one in rows.stats()[:2]] == [
-                "partition 1 of 5", "partition 1 of 5"]
-            assert await uvarrow.partitions(pool, []).read_all() == []
-            rows = uvarrow.partitions(pool, (b"rows 2", b"batch 1 fails", b"rows 3"),
-                                      keep_going=True)
-            got = []
-            with pytest.raises(uvarrow.Error, match=r"\] partition 2 of 3: "):
-                async for batch in rows:
-                    got.append(batch)
-            assert len(got) == 2 + 1 + 3
-
-    run(main)
-
-
-def test_partitions_are_checked(pool):
-    for call, text in (
-            (lambda: uvarrow.partitions(5, []), "pool must be a Pool"),
-            (lambda: uvarrow.partitions(pool, b"x"), "partitions must be a list"),
-            (lambda: uvarrow.partitions(pool, ["x"]), "an item of partitions"),
-            (lambda: uvarrow.partitions(pool, [], retries=-1), "retries"),
-            (lambda: uvarrow.partitions(pool, [], between="x"), "between")):
-        with pytest.raises((TypeError, ValueError), match=text):
-            call()
-
-
-@needs_fake
-def test_a_partition_that_fails(run):
-    async def main():
-        with Pool(FAKE) as pool:
-            with pytest.raises(uvarrow.Error):
-                await uvarrow.partition(pool, b"execute fails").read_all()
-            with pytest.raises(uvarrow.Error):
-                await pool.query_partitions("hollow1")
+        with pytest.raises(RuntimeError, match="the pool is closed"):
+            pool.objects()
 
     run(main)

@@ -54,10 +54,11 @@ MEMBERS = {
         "values": No("the values of Python become rows of parameters"),
         "by_name": (uvarrow.adbc.Pool.query, "by_name")},
     "adbc_partitions": {
-        "keep_going": (uvarrow.partitions, "keep_going"),
-        "retries": (uvarrow.partitions, "retries"),
-        "timeout": (uvarrow.partitions, "between"),
-        "window": (uvarrow.partitions, "window")},
+        "keep_going": (uvarrow.adbc.Pool.partition, "keep_going"),
+        "retries": (uvarrow.adbc.Pool.partition, "retry"),
+        "timeout": (uvarrow.adbc.Pool.partition, "timeout"),
+        "open_at_once": (uvarrow.adbc.Pool.partition, "parallel"),
+        "window": (uvarrow.adbc.Pool.partition, "window")},
     "adbc_session": {
         "autocommit": (uvarrow.adbc.Pool.session, "autocommit"),
         "options": (uvarrow.adbc.Pool.session, "options")},

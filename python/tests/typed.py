@@ -87,8 +87,10 @@ async def more(table: pa.Table) -> None:
     with uvarrow.adbc.Pool("sqlite") as pool:
         assert_type(await pool.tables(), list[uvarrow.adbc.Table])
         assert_type(await pool.table_schema("t"), uvarrow.Schema)
-        parts = await pool.query_partitions("SELECT 1")
-        uvarrow.merge(*[uvarrow.partition(pool, part) for part in parts])
+        parts = await pool.partitions("SELECT 1")
+        uvarrow.merge(*[pool.partition(part, retry=5) for part in parts])
+        pool.partition(parts, parallel=2, timeout={"open": 5, "between": 30.5})
+        pool.query("SELECT 1", parallel=8, retry=5, timeout=30)
     await uvarrow.drain(5.0)
 
 

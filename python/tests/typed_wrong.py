@@ -91,7 +91,9 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.concat(rows, [batch]) # wrong
     uvarrow.merge(rows, schema=5) # wrong
     uvarrow.configure(memory_bytes="x") # wrong
-    uvarrow.partition(uvarrow.adbc.Pool("sqlite"), "x") # wrong
+    uvarrow.adbc.Pool("sqlite").partition([5]) # wrong
+    uvarrow.adbc.Pool("sqlite").partition(b"x", timeout={"never": 5}) # wrong
+    uvarrow.adbc.Pool("sqlite").query("SELECT 1", parallel="x") # wrong
     uvarrow.adbc.Pool("sqlite").objects(depth="rows") # wrong
     rows.filter(lambda batch: "text") # wrong
     rows.filter(lambda batch: [batch]) # wrong

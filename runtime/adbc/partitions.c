@@ -234,7 +234,19 @@ static const char *options_fault(const struct uva_adbc_partitions *o)
         if (o->reserved[i] != NULL)
             return "reserved members must be NULL; clear the struct before "
                    "setting its members";
+    if (o->open_at_once < 0)
+        return "`open_at_once` must not be negative";
     return o->retries < 0 ? "`retries` must not be negative" : NULL;
+}
+
+/* How many are read at one time: one that has no connection only waits. */
+static int32_t count_open(struct uva_adbc_pool *pool,
+                          const struct uva_adbc_partitions *options)
+{
+    const int32_t connections = uva__handle(pool)->connections(pool),
+                  wanted = options->open_at_once;
+
+    return wanted > 0 && wanted < connections ? wanted : connections;
 }
 
 /* Merges them; the reference on `streams`, of `count`, 1 or more, are taken. */
@@ -242,8 +254,7 @@ static struct uva_stream *
 streams_merge(struct uva_adbc_pool *pool, struct uva_stream **streams,
               int64_t count, const struct uva_adbc_partitions *options)
 {
-    const struct uva_merge merge = {.open_at_once =
-                                        uva__handle(pool)->connections(pool),
+    const struct uva_merge merge = {.open_at_once = count_open(pool, options),
                                     .window = options->window,
                                     .keep_going = options->keep_going};
 

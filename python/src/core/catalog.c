@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of a database besides those of its queries: a partition of a result,
- * the catalog, the schema of a table. */
+/* Streams of a database besides those of its queries: the catalog, the schema
+ * of a table; and the partitions of a result. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -15,24 +15,6 @@ bool pool_begin(PyObject *owner, PyObject *pool, Host **host, struct tap **tap)
     if (((Pool *)pool)->pool == NULL)
         PyErr_SetString(PyExc_RuntimeError, "uvarrow: the pool is closed");
     return ((Pool *)pool)->pool != NULL;
-}
-
-/* args: host, pool, partition, batches, bytes */
-struct uva_stream *pool_partition(PyObject *args, Host **host, struct tap **tap)
-{
-    struct uva_window window = {0};
-    PyObject *owner, *pool;
-    const char *partition;
-    Py_ssize_t size;
-    long long bytes;
-
-    if (!PyArg_ParseTuple(args, "O!O!y#iL", host_type, &owner, pool_type, &pool,
-                          &partition, &size, &window.batches, &bytes) ||
-        !pool_begin(owner, pool, host, tap))
-        return NULL;
-    window.bytes = bytes;
-    return uva_stream_from_partition(((Pool *)pool)->pool, partition,
-                                     (size_t)size, &window);
 }
 
 /* Gives the texts of a list, to be freed, which borrow from it; NULL with an

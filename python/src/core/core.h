@@ -610,8 +610,8 @@ typedef struct {
  * there may be a tap, too. */
 typedef struct uva_stream *pool_stream_fn(PyObject *args, Host **host,
                                           struct tap **tap);
-pool_stream_fn pool_query, pool_ending, pool_partition, pool_objects,
-    pool_table_schema, pool_parts;
+pool_stream_fn pool_query, pool_ending, pool_objects, pool_table_schema,
+    pool_parts;
 
 /* Whether a stream can be made of the pool: then there is a tap; otherwise
  * raises. */

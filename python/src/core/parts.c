@@ -89,8 +89,8 @@ parts_stream(struct uva_adbc_pool *pool, const struct parts *parts,
     return uva_stream_from_partitions(pool, &batch, options);
 }
 
-/* args: host, pool, a list of bytes, retries, keep_going, four limits in ms,
- * batches, bytes */
+/* args: host, pool, a list of bytes, how many at one time, retries, keep_going,
+ * four limits in ms, batches, bytes */
 struct uva_stream *pool_parts(PyObject *args, Host **host, struct tap **tap)
 {
     struct uva_adbc_partitions options = {0};
@@ -100,10 +100,10 @@ struct uva_stream *pool_parts(PyObject *args, Host **host, struct tap **tap)
     long long ms[4], bytes;
     int keep_going;
 
-    if (!PyArg_ParseTuple(args, "O!O!O!ipLLLLiL", host_type, &owner, pool_type,
-                          &pool, &PyList_Type, &list, &options.retries,
-                          &keep_going, &ms[0], &ms[1], &ms[2], &ms[3],
-                          &options.window.batches, &bytes) ||
+    if (!PyArg_ParseTuple(args, "O!O!O!iipLLLLiL", host_type, &owner, pool_type,
+                          &pool, &PyList_Type, &list, &options.open_at_once,
+                          &options.retries, &keep_going, &ms[0], &ms[1], &ms[2],
+                          &ms[3], &options.window.batches, &bytes) ||
         !pool_begin(owner, pool, host, tap))
         return NULL;
     options.keep_going = keep_going != 0;

@@ -150,12 +150,6 @@ static PyObject *stream_partitions(PyObject *object, PyObject *args)
     return stream_make((Stream *)object, args, pool_parts);
 }
 
-/* _partition((host, pool, partition, batches, bytes), batches, bytes) */
-static PyObject *stream_partition(PyObject *object, PyObject *args)
-{
-    return stream_make((Stream *)object, args, pool_partition);
-}
-
 /* _objects((host, pool, depth, catalog, schema, table, column, types, busy_ms,
  * batches, bytes), batches, bytes) */
 static PyObject *stream_objects(PyObject *object, PyObject *args)
@@ -1124,7 +1118,6 @@ static PyMethodDef stream_methods[] = {
     {"_open", stream_open, METH_VARARGS, NULL},
     {"_query", stream_query, METH_VARARGS, NULL},
     {"_ending", stream_ending, METH_VARARGS, NULL},
-    {"_partition", stream_partition, METH_VARARGS, NULL},
     {"_partitions", stream_partitions, METH_VARARGS, NULL},
     {"_objects", stream_objects, METH_VARARGS, NULL},
     {"_table_schema", stream_table_schema, METH_VARARGS, NULL},

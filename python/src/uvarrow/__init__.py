@@ -23,7 +23,6 @@ from . import _core, _pickle
 from ._dlpack import from_dlpack
 from ._error import Error
 from ._host import EXIT_STUCK
-from ._catalog import partition, partitions
 from ._options import configure
 from ._runtime import RuntimeStats, drain, stats
 from ._source import file, ipc_reader
@@ -40,6 +39,5 @@ __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "Reader", "RuntimeStats", "Schema", "StageStats", "Stream", "adbc",
            "asgi",
            "concat", "configure", "csv", "drain", "file", "from_dlpack", "ipc",
-           "ipc_reader", "json", "merge",
-           "partition", "partitions", "stats", "stream", "to_reader"]
+           "ipc_reader", "json", "merge", "stats", "stream", "to_reader"]
 __version__ = _core.version

@@ -16,7 +16,7 @@ __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Failure",
            "asgi",
            "concat", "configure", "csv", "drain", "file", "from_dlpack", "ipc",
            "ipc_reader", "json", "merge",
-           "partition", "partitions", "stats", "stream", "to_reader"]
+           "stats", "stream", "to_reader"]
 __version__: Final[str]
 EXIT_STUCK: Final[int]
 
@@ -389,26 +389,6 @@ def concat(
     schema: ArrowSchema | None = None,
     cast: bool = False,
     open_at_once: int = 0,
-) -> Stream: ...
-def partition(
-    pool: adbc.Pool | adbc.Session,
-    partition: bytes | bytearray | memoryview,
-    *,
-    window: int = 64,
-    max_bytes: int = 33554432,
-) -> Stream: ...
-def partitions(
-    pool: adbc.Pool | adbc.Session,
-    partitions: Sequence[bytes | bytearray | memoryview],
-    *,
-    retries: int = 0,
-    keep_going: bool = False,
-    open: float = 0.0,
-    first: float = 0.0,
-    between: float = 0.0,
-    total: float = 0.0,
-    window: int = 64,
-    max_bytes: int = 33554432,
 ) -> Stream: ...
 def configure(
     *,

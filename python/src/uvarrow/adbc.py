@@ -13,7 +13,7 @@ import contextlib
 import weakref
 from collections.abc import AsyncIterable, Generator, Iterator, Mapping, Sequence
 
-from . import _catalog, _check, _core, _driver, _host, _show
+from . import _catalog, _check, _core, _driver, _host, _parts, _show
 from ._catalog import Table
 from ._connection import Connecting, Connection
 from ._cursor import Cursor, Named
@@ -120,8 +120,8 @@ class Pool:
         return _made_again, (type(self), self._given)
 
     def query(self, sql, parameters=None, *, options=None, update=False,
-              by_name=False, busy=None, batch_bytes=None, window=_WINDOW,
-              max_bytes=_BYTES):
+              by_name=False, busy=None, batch_bytes=None, parallel=None,
+              retry=0, timeout=None, window=_WINDOW, max_bytes=_BYTES):
         """Returns a Stream of the rows of a query. It is executed when the
         stream is first read.
 
@@ -141,11 +141,25 @@ class Pool:
         then it is cancelled, and fails with a TimeoutError; 0 and None are no
         limit. The time of a slow consumer does not count. `batch_bytes` is about
         how large a batch should be, for drivers that know such a size, such as
-        PostgreSQL's and SQLite's; by default the pool's."""
-        return self._stream(_check.text(sql, "sql"), parameters, options, None,
-                            _check.flag(update, "update"),
+        PostgreSQL's and SQLite's; by default the pool's.
+
+        With `parallel` the result is read in parts, so many at one time: Error
+        with ENOTSUP if the driver has no partitions. `retry` and `timeout` are for
+        each of these, as for `partition()`, and `timeout` for the wait for them,
+        too; the query itself is never repeated."""
+        in_parts = parallel is not None
+        if _check.flag(update, "update") and in_parts:
+            raise ValueError("uvarrow: parallel is for rows, not for an update")
+        wanted = _parts.how(parallel, retry, timeout)
+        if not in_parts and any(wanted):
+            raise ValueError("uvarrow: retry and timeout are for a query with "
+                             "parallel; Stream.timeout() is for any")
+        rows = self._stream(_check.text(sql, "sql"), parameters, options, None,
+                            _parts.PARTITIONS if in_parts else update,
                             _check.flag(by_name, "by_name"), busy, window,
                             max_bytes, batch_bytes)
+        return rows if not in_parts else _parts.in_parts(
+            self, rows, wanted, window, max_bytes)
 
     def ingest(self, table, data, *, mode="append", options=None, busy=None):
         """Returns a Stream that writes the rows of `data` into a table when it
@@ -446,6 +460,7 @@ class Session:
 
 
 _catalog.add_to(Pool, Session)
+_parts.add_to(Pool, Session)
 Pool.__repr__ = _show.pool_text
 
 

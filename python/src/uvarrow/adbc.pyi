@@ -30,6 +30,8 @@ class ProgrammingError(DatabaseError): ...
 class NotSupportedError(DatabaseError): ...
 
 _Option: TypeAlias = str | int | float | PathLike[str]
+_Bytes: TypeAlias = bytes | bytearray | memoryview
+_Limit: TypeAlias = Literal["open", "first", "between", "total"]
 _Rows: TypeAlias = ArrowStream | ArrowArray | Mapping[str, Any]
 
 class Table(NamedTuple):
@@ -62,7 +64,7 @@ class _Catalog:
     async def table_schema(
         self, table: str, *, catalog: str | None = None, schema: str | None = None
     ) -> Schema: ...
-    async def query_partitions(
+    async def partitions(
         self,
         sql: str,
         parameters: Any = None,
@@ -71,6 +73,17 @@ class _Catalog:
         by_name: bool = False,
         busy: float | None = None,
     ) -> list[bytes]: ...
+    def partition(
+        self,
+        descriptors: _Bytes | Sequence[_Bytes],
+        *,
+        parallel: int | None = None,
+        retry: int = 0,
+        timeout: float | Mapping[_Limit, float] | None = None,
+        keep_going: bool = False,
+        window: int = 64,
+        max_bytes: int = 33554432,
+    ) -> Stream: ...
 
 class Pool(_Catalog):
     def __init__(
@@ -103,6 +116,9 @@ class Pool(_Catalog):
         by_name: bool = False,
         busy: float | None = None,
         batch_bytes: int | None = None,
+        parallel: int | None = None,
+        retry: int = 0,
+        timeout: float | Mapping[_Limit, float] | None = None,
         window: int = 64,
         max_bytes: int = 33554432,
     ) -> Stream: ...
@@ -161,6 +177,9 @@ class Session(_Catalog):
         by_name: bool = False,
         busy: float | None = None,
         batch_bytes: int | None = None,
+        parallel: int | None = None,
+        retry: int = 0,
+        timeout: float | Mapping[_Limit, float] | None = None,
         window: int = 64,
         max_bytes: int = 33554432,
     ) -> Stream: ...

@@ -177,6 +177,40 @@ START_TEST(a_window_is_that_of_each)
 }
 END_TEST
 
+static bool are_blocked(void *count)
+{
+    loop_nudge(&f.loop);
+    return atomic_load(&fake_driver.blocked) == *(long *)count;
+}
+
+START_TEST(so_many_are_read_at_one_time)
+{
+    static const char *const texts[] = {"batch 1 waits",
+                                        "batch 1 waits",
+                                        "batch 1 waits",
+                                        "batch 1 waits",
+                                        "batch 1 waits",
+                                        "batch 1 waits",
+                                        NULL};
+    static const int32_t asked[] = {0, 1, 3, 9};
+    long counts[] = {4, 1, 3, 4}; /* the pool has four connections */
+    const struct uva_adbc_partitions options = {.open_at_once = asked[_i]};
+    struct uva_adbc_pool_stats stats;
+
+    f.stream = stream_of(texts, &options);
+    fixture_start(&f);
+    loop_until(&f.loop, are_blocked, &counts[_i]);
+    uva_adbc_pool_get_stats(pool, &stats);
+    ck_assert_int_eq(stats.connections_used, counts[_i]);
+    ck_assert_int_eq(stats.queries_waiting, 0);
+    fake_driver_go();
+    recording_await_done(&f.got, &f.loop);
+    f.got.wrong = 0;
+    ck_assert_int_eq(f.got.outcome.error.code, 0);
+    ck_assert_int_eq(f.got.rows, 6);
+}
+END_TEST
+
 /* ---- names ----------------------------------------------------------------
  */
 
@@ -217,11 +251,12 @@ START_TEST(options_are_checked)
     static char text[] = "not zero";
     static const struct uva_adbc_partitions bad[] = {
         {.retries = -1},
+        {.open_at_once = -1},
         {.reserved = {NULL, NULL, NULL, (void *)text}},
         {.window.batches = -1},
         {.timeout.open_ms = -1}};
-    static const char *const texts[] = {"`retries`", "reserved", "window",
-                                        "open_ms"};
+    static const char *const texts[] = {"`retries`", "`open_at_once`",
+                                        "reserved", "window", "open_ms"};
 
     refused(&bad[_i], texts[_i]);
 }
@@ -281,7 +316,8 @@ int main(void)
                     a_failure_is_tried_again_behind_the_rows_that_came,
                     a_failure_beyond_the_retries_is_the_end,
                     allocations_of_another_attempt_may_fail, NULL);
-    suite_add_loops(tests, 0, 4, options_are_checked, NULL);
+    suite_add_loops(tests, 0, 5, options_are_checked, NULL);
+    suite_add_loops(tests, 0, 4, so_many_are_read_at_one_time, NULL);
     suite_add(tests, a_pool_may_be_released_before_it_is_tried_again,
               others_may_be_finished_first, each_has_limits_of_time,
               a_window_is_that_of_each, they_are_named_and_have_their_hosts,
