@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails if a recipe in cmake/packaging names another version than the headers do,
-an option that CMakeLists.txt lacks, or is not well formed as Python or JSON.
-Usage: check_packaging.py | --self-test
+"""Fails if a file names another version than the headers do, or if a recipe in
+cmake/packaging names an option that CMakeLists.txt lacks, or is not well formed as
+Python or JSON. Usage: check_packaging.py | --self-test
 """
 import ast
 import json
@@ -11,22 +11,33 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-VERSIONS = {  # where a recipe names its version
-    "conda/meta.yaml": r'^  version: "(.*)"$',
-    "nix/default.nix": r'^  version = "(.*)";$',
-    "rpm/uvarrow.spec": r"^Version: *(.*)$",
-    "vcpkg/vcpkg.json": r'^  "version": "(.*)",$',
+RECIPES = "cmake/packaging"
+VERSIONS = {  # which files name the version, and how, at least once
+    "CHANGELOG.md": r"\A# [^#]*\n## ([^,\n]*)",
+    "cmake/packaging/conda/meta.yaml": r'^  version: "(.*)"$',
+    "cmake/packaging/nix/default.nix": r'^  version = "(.*)";$',
+    "cmake/packaging/rpm/uvarrow.spec": r"^Version: *(.*)$",
+    "cmake/packaging/vcpkg/vcpkg.json": r'^  "version": "(.*)",$',
+    "docs/node.md": r"uvarrow-(?:linux-\w+-)?(\d[\d.]*)\.tgz",
+    "docs/python.md": r"uvarrow-(\d[\d.]*)-cp",
+    "node/package.json": r'^ +"(?:version|@uvarrow/[\w-]+)": "(.*?)",?$',
 }
+SONAMES = {"docs/install.md": r"`libuvarrow[a-z-]*(\d[\d.]*)`"}
 
 
 def faults_of(name, text, version, options):
-    """Yields the faults of one recipe."""
-    if name in VERSIONS:
-        found = re.findall(VERSIONS[name], text, re.MULTILINE)
-        if found != [version]:
-            yield f"{name}: version {found}, and the headers have {version}"
+    """Yields the faults of one file."""
+    major, minor, _ = version.split(".")
+    soname = f"0.{minor}" if major == "0" else major
+    for patterns, wanted in ((VERSIONS, version), (SONAMES, soname)):
+        if name not in patterns:
+            continue
+        found = set(re.findall(patterns[name], text, re.MULTILINE))
+        if found != {wanted}:
+            yield (f"{name}: has the version {', '.join(sorted(found)) or 'nowhere'}"
+                   f", and the headers {wanted}")
     for option in re.findall(r"-D(UVA_\w+)=", text):
-        if option not in options:
+        if name.startswith(RECIPES) and option not in options:
             yield f"{name}: no option {option}"
     try:
         if name.endswith(".py"):
@@ -38,12 +49,20 @@ def faults_of(name, text, version, options):
 
 
 def self_test():
+    spec = "cmake/packaging/rpm/uvarrow.spec"
     good = "Version:  1.2.3\n-DUVA_A=OFF"
+    npm = '{\n  "version": "1.2.3",\n    "@uvarrow/a-b": "1.2.3"\n}'
+    log = "# Log\n\nText.\n\n## 1.2.3, never\n\n## 1.2.2, never\n"
+    docs = "`libuvarrow1`, `libuvarrow-io1`"
     for count, name, text in (
-            (0, "rpm/uvarrow.spec", good),
-            (1, "rpm/uvarrow.spec", good.replace("2", "3")),
-            (1, "rpm/uvarrow.spec", good.replace("UVA_A", "UVA_B")),
-            (1, "rpm/uvarrow.spec", "-DUVA_A=OFF"),
+            (0, spec, good), (1, spec, good.replace("2", "3")),
+            (1, spec, good.replace("UVA_A", "UVA_B")),
+            (1, spec, "-DUVA_A=OFF"),
+            (0, "node/package.json", npm),
+            (1, "node/package.json", npm.replace('3"\n', '4"\n')),
+            (0, "CHANGELOG.md", log), (1, "CHANGELOG.md", log.replace("3", "4")),
+            (0, "docs/install.md", docs),
+            (1, "docs/install.md", docs.replace("io1", "io2")),
             (1, "a.py", "def"), (1, "a.json", "{,}"), (0, "a.json", "{}")):
         found = list(faults_of(name, text, "1.2.3", {"UVA_A"}))
         assert len(found) == count, (name, text, found)
@@ -58,14 +77,17 @@ def main():
         r"#define UVA_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
     options = set(re.findall(r"option\((UVA_\w+)",
                              (ROOT / "CMakeLists.txt").read_text()))
-    folder = ROOT / "cmake/packaging"
-    recipes = {str(path.relative_to(folder)): path.read_text()
-               for path in sorted(folder.rglob("*")) if path.is_file()
-               and "__pycache__" not in path.parts}
-    bad = [f"{name}: is not there" for name in VERSIONS if name not in recipes]
-    for name, text in recipes.items():
+    paths = [path for path in sorted((ROOT / RECIPES).rglob("*"))
+             if path.is_file() and "__pycache__" not in path.parts]
+    named = [ROOT / name for name in (VERSIONS | SONAMES)
+             if not name.startswith(RECIPES)]
+    files = {str(path.relative_to(ROOT)): path.read_text()
+             for path in paths + named if path.exists()}
+    bad = [f"{name}: is not there" for name in VERSIONS | SONAMES
+           if name not in files]
+    for name, text in files.items():
         bad += faults_of(name, text, version, options)
-    print("\n".join(bad) or f"{len(recipes)} files of recipes hold")
+    print("\n".join(bad) or f"{len(files)} files agree")
     return bool(bad)
 
 
