@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A query of a command line as a stream: a pool of one connection, which the
- * stream keeps. */
+/* A query of a command line as a stream: a pool of one connection, or of one
+ * for each partition that is read at one time, which the stream keeps. */
 #include "connect.h"
 
 #include "script.h"
@@ -49,11 +49,12 @@ int uva__connect_open(struct uva_runtime *runtime,
     struct uva_adbc_pool *pool;
     const int code = uva_adbc_pool_new(
         runtime,
-        &(struct uva_adbc_pool_options){.driver = options->driver,
-                                        .entrypoint = options->entrypoint,
-                                        .options = database.all,
-                                        .connection_options = connection.all,
-                                        .connections = 1},
+        &(struct uva_adbc_pool_options){
+            .driver = options->driver,
+            .entrypoint = options->entrypoint,
+            .options = database.all,
+            .connection_options = connection.all,
+            .connections = options->partitions > 0 ? options->partitions : 1},
         &pool, error);
 
     if (code != 0)
@@ -80,7 +81,9 @@ struct uva_stream *uva__connect_ask(struct uva_adbc_pool *pool,
         count++;
     if (more != NULL)
         statement.all[count] = *more; /* there is room for the URI */
-    if (for_changes || uva__sql_is_update(sql))
+    if (options->partitions > 0)
+        query.result = UVA_ADBC_PARTITIONS;
+    else if (for_changes || uva__sql_is_update(sql))
         query.result = UVA_ADBC_CHANGES;
     return uva_stream_from_query(pool, &query);
 }

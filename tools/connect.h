@@ -24,7 +24,8 @@ UVA_MUST_CHECK int uva__connect_open(struct uva_runtime *runtime,
                                      struct uva_error *error);
 
 /* Creates a stream of a query, with the settings of the options; it has failed
- * if that is not possible. With `for_changes` its rows are not of interest.
+ * if that is not possible. With `for_changes` its rows are not of interest. It
+ * gives partitions, not rows, if the options ask for them.
  * Returns it, never NULL, with one reference for the caller. Thread: any. */
 UVA_MUST_CHECK struct uva_stream *
 uva__connect_ask(struct uva_adbc_pool *pool, const struct uva__options *options,

@@ -32,6 +32,8 @@ enum name {
     NAME_PARAM,
     NAME_TRACE,
     NAME_BATCH_BYTES,
+    NAME_PARTITIONS,
+    NAME_RETRY,
     NAME_OPTION,
     NAME_CONNECTION_OPTION,
     NAME_STATEMENT_OPTION,
@@ -59,6 +61,8 @@ static const char *const TEXTS[NAMES] = {
     [NAME_FROM] = "--from",
     [NAME_MAX_BYTES] = "--max-bytes",
     [NAME_BATCH_BYTES] = "--batch-bytes",
+    [NAME_PARTITIONS] = "--partitions",
+    [NAME_RETRY] = "--retry",
     [NAME_TOKEN_FILE] = "--token-file",
     [NAME_TLS_CA] = "--tls-ca",
     [NAME_OUTPUT] = "--output",
@@ -134,6 +138,8 @@ static const unsigned TAKERS[NAMES] = {
     [NAME_TLS_CA] = OF_QUERY,
     [NAME_PARAM] = OF_QUERY,
     [NAME_BATCH_BYTES] = OF_QUERY,
+    [NAME_PARTITIONS] = OF_QUERY,
+    [NAME_RETRY] = OF_QUERY,
     [NAME_EXPLAIN] = OF_QUERY,
     [NAME_SYNC] = OF_STALL,
     [NAME_ASYNC] = OF_STALL,
@@ -303,6 +309,24 @@ static int bytes_set(int64_t *out, enum name name, const char *value,
     return 0;
 }
 
+/* Sets how many there may be of something, at least `least` of it. */
+static int count_set(int32_t *out, enum name name, const char *value, int least,
+                     struct uva_error *error)
+{
+    char *end;
+    long long count;
+
+    errno = 0;
+    count = strtoll(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || count < least ||
+        count > UVA__OPTIONS_PARTS || errno != 0)
+        return uva_error_set(error, EINVAL,
+                             "%s takes a number from %d to %d, not '%s'",
+                             TEXTS[name], least, UVA__OPTIONS_PARTS, value);
+    *out = (int32_t)count;
+    return 0;
+}
+
 /* Returns where the value of an option is kept as it stands, or NULL. */
 static const char **text_find(struct uva__options *options, enum name name)
 {
@@ -353,6 +377,10 @@ static int value_set(struct uva__options *options, enum name name,
         return bytes_set(&options->max_bytes, name, value, error);
     case NAME_BATCH_BYTES:
         return bytes_set(&options->batch_bytes, name, value, error);
+    case NAME_PARTITIONS:
+        return count_set(&options->partitions, name, value, 1, error);
+    case NAME_RETRY:
+        return count_set(&options->retries, name, value, 0, error);
     case NAME_DELIMITER:
         return delimiter_set(options, value, error);
     case NAME_PARAM:
@@ -646,6 +674,26 @@ static int options_check_explain(const struct uva__options *options,
                          "--explain is for a database, not for --from");
 }
 
+/* A result in parts is that of a database. */
+static int options_check_parts(const struct uva__options *options,
+                               struct uva_error *error)
+{
+    const char *other = options->from != NULL ? TEXTS[NAME_FROM]
+                        : (options->extras & UVA__EXTRA_EXPLAIN) != 0
+                            ? TEXTS[NAME_EXPLAIN]
+                            : NULL;
+
+    if (options->retries > 0 && options->partitions == 0)
+        return uva_error_set(error, EINVAL, "%s is for %s", TEXTS[NAME_RETRY],
+                             TEXTS[NAME_PARTITIONS]);
+    if (options->partitions == 0 || other == NULL)
+        return 0;
+    return uva_error_set(error, EINVAL,
+                         "%s is for the rows of a database, not "
+                         "for %s",
+                         TEXTS[NAME_PARTITIONS], other);
+}
+
 /* Checks that options of a server are for one. */
 static int options_check_access(const struct uva__options *options,
                                 struct uva_error *error)
@@ -679,6 +727,8 @@ int uva__options_init(struct uva__options *options, char **args,
         code = options_check_froms(options, error);
     if (code == 0)
         code = options_check_explain(options, error);
+    if (code == 0)
+        code = options_check_parts(options, error);
     if (code == 0)
         code = options_check_access(options, error);
     if (code != 0)

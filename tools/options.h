@@ -19,6 +19,9 @@
 /* Maximum number of parameters on a command line. */
 #define UVA__OPTIONS_PARAMS 100
 
+/* Most partitions that are read at one time, and most retries. */
+#define UVA__OPTIONS_PARTS 1000
+
 /* Options of a sub-command beyond the options of every query. */
 enum uva__options_set {
     UVA__OPTIONS_OUTPUT = 1, /* --output, --in-place, --format and its options,
@@ -83,6 +86,8 @@ struct uva__options {
     size_t n_froms;                        /* number of these */
     unsigned together;        /* of several: bits of enum uva__together */
     int64_t batch_bytes;      /* see struct uva_adbc_query; 0: not set */
+    int32_t partitions;       /* read at one time; 0: rows are not in parts */
+    int32_t retries;          /* of each of these */
     int64_t max_bytes;        /* see struct uva_ipc_source; 0: not set */
     const char *token_file;   /* for a server, as the next one; may be NULL */
     const char *tls_ca;       /* its certificates; NULL: the system's */

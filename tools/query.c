@@ -66,6 +66,12 @@ static const char HELP[] =
     "  --statement-option K=V     the same on the statement\n"
     "  --batch-bytes N            about so large is a batch of the driver's\n"
     "                             (262144)\n"
+    "  --partitions N             reads the result in parts, N at one time, if "
+    "the\n"
+    "                             database gives it so\n"
+    "  --retry N                  --partitions: a part that fails is read "
+    "again, so\n"
+    "                             often, behind the rows that came\n"
     "  --param VALUE              for the next ? (or $1, $2, ...) of the "
     "query:\n"
     "                             a number, true, false, null, a text; a text\n"
@@ -148,17 +154,18 @@ static const char TABLES_HELP[] =
 
 /* One run of the command. */
 struct query {
-    struct uva__options options;             /* owns */
-    uv_loop_t loop;                          /* loop of all the members below */
-    struct uva_runtime *runtime;             /* owns, until closed */
-    struct uva__script script;               /* owns: the statements */
-    size_t statement;                        /* the one that runs */
-    struct uva_adbc_pool *session;           /* owns, while some are to come */
-    struct uva_stream *stream;               /* owns a reference, until done */
-    struct uva__guard guard;                 /* ends it if all else fails */
-    struct uva__target target;               /* the file that the rows end in */
-    struct uva__output output;               /* where the rows go */
-    struct uva__heartbeat heart;             /* measures how late the loop is */
+    struct uva__options options;   /* owns */
+    uv_loop_t loop;                /* loop of all the members below */
+    struct uva_runtime *runtime;   /* owns, until closed */
+    struct uva__script script;     /* owns: the statements */
+    size_t statement;              /* the one that runs */
+    struct uva_adbc_pool *session; /* owns, while some are to come */
+    struct uva_stream *stream;     /* owns a reference, until done */
+    struct uva_stream *rows;     /* owns: of partitions, while it is the next */
+    struct uva__guard guard;     /* ends it if all else fails */
+    struct uva__target target;   /* the file that the rows end in */
+    struct uva__output output;   /* where the rows go */
+    struct uva__heartbeat heart; /* measures how late the loop is */
     struct uva__json_array array;            /* if that is the format */
     struct uva__plan plan;                   /* if that is asked for */
     struct uva__table table;                 /* the rows, to be shown as one */
@@ -557,6 +564,52 @@ static void query_on_statement(void *ctx, const struct uva_outcome *outcome)
     uva__output_close(&q->output);
 }
 
+/* ---- partitions --------------------------------------------------------- */
+
+/* The partitions are known, all in one batch: the stream of their rows is next.
+ */
+static int query_on_partitions(void *ctx, struct uva_batch *batch)
+{
+    struct query *q = ctx;
+    const struct uva_adbc_partitions options = {.retries = q->options.retries};
+
+    q->rows =
+        uva_stream_from_partitions(q->session, &batch->data.array, &options);
+    return 0;
+}
+
+static void query_on_partitions_end(void *ctx,
+                                    const struct uva_outcome *outcome)
+{
+    struct query *q = ctx;
+
+    query_end_stream(q, outcome);
+    q->stream = q->rows;
+    q->rows = NULL;
+    uva_adbc_pool_release(q->session); /* the stream keeps it */
+    q->session = NULL;
+    if (outcome->end == UVA_END_COMPLETE && !query_is_stopped(q) &&
+        query_start_rows(q, query_on_done) == 0)
+        return;
+    uva_stream_release(q->stream); /* NULL after a failure */
+    q->stream = NULL;
+    uva__output_close(&q->output);
+}
+
+static int query_start_partitions(struct query *q)
+{
+    q->stream =
+        uva__connect_ask(q->session, &q->options, q->options.sql, false);
+    return uva_stream_for_each(
+        q->stream,
+        &(struct uva_consumer){.on_batch = query_on_partitions,
+                               .on_done = query_on_partitions_end,
+                               .ctx = q},
+        &q->error);
+}
+
+/* ---- statements --------------------------------------------------------- */
+
 /* Tables of all results can be shown, one after the other. In a file of another
  * format are the rows of one: that of the last statement. */
 static int query_start_statement(struct query *q)
@@ -598,7 +651,8 @@ static int query_start_stream(struct query *q)
         q->session = NULL;
         return query_start_rows(q, query_on_done);
     }
-    return query_start_statement(q);
+    return q->options.partitions > 0 ? query_start_partitions(q)
+                                     : query_start_statement(q);
 }
 
 /* The library reads the path of the trace from the environment. */

@@ -73,10 +73,13 @@ static int script_check(const struct uva__script *script,
                         const struct uva__options *options,
                         struct uva_error *error)
 {
-    const char *name = options->n_params > 0 ? "--param" : "--explain";
+    const char *name = options->n_params > 0     ? "--param"
+                       : options->partitions > 0 ? "--partitions"
+                       : (options->extras & UVA__EXTRA_EXPLAIN) != 0
+                           ? "--explain"
+                           : NULL;
 
-    if (script->count < 2 ||
-        (options->n_params == 0 && (options->extras & UVA__EXTRA_EXPLAIN) == 0))
+    if (script->count < 2 || name == NULL)
         return 0;
     return uva_error_set(error, EINVAL,
                          "%s is for one statement, and there are %zu", name,

@@ -31,6 +31,8 @@ static const char *const starts[] = {"",
                                      "--file",
                                      "--from",
                                      "--merge",
+                                     "--partitions",
+                                     "--retry",
                                      "--explain",
                                      "--limit",
                                      "--compression",
@@ -126,6 +128,14 @@ static void check_settings(const struct uva__options *options)
     }
 }
 
+static void check_parts(const struct uva__options *options)
+{
+    FUZZ_RULE(options->partitions >= 0 &&
+              options->partitions <= UVA__OPTIONS_PARTS);
+    FUZZ_RULE(options->from == NULL || options->partitions == 0);
+    FUZZ_RULE(options->retries == 0 || options->partitions > 0);
+}
+
 static void check_accepted(const struct uva__options *options)
 {
     const bool from = options->from != NULL;
@@ -135,6 +145,7 @@ static void check_accepted(const struct uva__options *options)
 
     if (options->help)
         return;
+    check_parts(options);
     FUZZ_RULE(!has_csv || options->encode.format == UVA_FORMAT_CSV);
     FUZZ_RULE(!from || options->set == UVA__OPTIONS_OUTPUT);
     FUZZ_RULE(!from || (options->driver == NULL && options->uri == NULL));
