@@ -32,7 +32,7 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_COMPONENTS_ALL runtime io adbc development)
 if(TARGET uvarrow)
-    list(APPEND CPACK_COMPONENTS_ALL tools)
+    list(APPEND CPACK_COMPONENTS_ALL tools tck)
 endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -85,5 +85,12 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION database)
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION
     "The command uvarrow: a query through any ADBC driver as CSV, and the
 test suite for other implementations of Arrow's asynchronous streams.")
+
+set(CPACK_DEBIAN_TCK_PACKAGE_NAME uvarrow-tck)
+set(CPACK_DEBIAN_TCK_PACKAGE_SECTION devel)
+set(CPACK_COMPONENT_TCK_DESCRIPTION
+    "The command uvarrow-tck: the test suite for other implementations of
+Arrow's asynchronous streams, in any language, and templates of subjects in C,
+C++, Go and Rust. It needs no other package of uvarrow.")
 
 include(CPack)

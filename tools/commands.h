@@ -14,6 +14,7 @@ int uva__serve_main(char **args); /* if UVA_HAS_SERVE is defined */
 int uva__stall_main(char **args);
 int uva__tables_main(char **args);
 int uva__tck_main(char **args);
+int uva__tck_main_of(const char *program, char **args); /* named in its help */
 int uva__timeline_main(char **args);
 
 /* Returns whether an argument requests help. Thread: any. */

@@ -40,33 +40,9 @@ static double megabytes(int64_t bytes)
     return (double)bytes / 1e6;
 }
 
-/* A driver's message may have several lines, where tabs and a caret below show
- * the mistake. Other control characters could confuse a terminal. */
-static bool is_printed(char c)
-{
-    return (unsigned char)c >= ' ' || c == '\n' || c == '\t';
-}
-
 static const char *plural(int64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
-}
-
-int uva__report_error(const struct uva_error *error, int exit_code)
-{
-    char text[sizeof(error->message)];
-    size_t size = strlen(error->message), i;
-
-    while (size > 0 && error->message[size - 1] == '\n')
-        size--;
-    for (i = 0; i < size; i++)
-        text[i] = is_printed(error->message[i]) ? error->message[i] : ' ';
-    text[size] = '\0';
-    if (size == 0)
-        (void)snprintf(text, sizeof(text), "it failed: %s",
-                       strerror(error->code));
-    fprintf(stderr, "uvarrow: %s\n", text);
-    return exit_code;
 }
 
 void uva__report_note(const char *text, bool over_progress)

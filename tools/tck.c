@@ -13,7 +13,6 @@
 #include "uvarrow/tck.h"
 
 static const char HELP[] =
-    "Usage: uvarrow tck [OPTION]... FILE.so\n"
     "\n"
     "Tests an implementation of Arrow's asynchronous device streams, given as\n"
     "a shared object that exports the functions of uvarrow/tck.h.\n"
@@ -108,8 +107,8 @@ static int args_read(struct session *session, char **args,
     return 0;
 }
 
-static int session_init(struct session *session, char **args,
-                        struct uva_error *error)
+static int session_init(struct session *session, const char *program,
+                        char **args, struct uva_error *error)
 {
     int code;
 
@@ -118,7 +117,7 @@ static int session_init(struct session *session, char **args,
     if (code == 0 && session->what.file == NULL && !session->list &&
         !session->help)
         code = uva_error_set(error, EINVAL,
-                             "no FILE.so was given; see uvarrow tck --help");
+                             "no FILE.so was given; see %s --help", program);
     return code;
 }
 
@@ -218,18 +217,23 @@ static int tck_run(struct session *session, struct uva_error *error)
     return tally.required_broken > 0 ? UVA__EXIT_FAILED : UVA__EXIT_OK;
 }
 
-int uva__tck_main(char **args)
+int uva__tck_main_of(const char *program, char **args)
 {
     struct session session;
     struct uva_error error;
 
-    if (session_init(&session, args, &error) != 0)
+    if (session_init(&session, program, args, &error) != 0)
         return uva__report_error(&error, UVA__EXIT_USAGE);
     if (session.help) {
-        printf("%s", HELP);
+        printf("Usage: %s [OPTION]... FILE.so\n%s", program, HELP);
         return UVA__EXIT_OK;
     }
     if (session.list)
         return tck_list(&session, &error);
     return tck_run(&session, &error);
+}
+
+int uva__tck_main(char **args)
+{
+    return uva__tck_main_of("uvarrow tck", args);
 }

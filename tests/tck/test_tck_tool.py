@@ -75,6 +75,19 @@ class Tck(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr, "uvarrow: no process to be had\n")
 
+    def test_the_suite_alone_is_the_same_command(self):
+        def alone(*args):
+            return subprocess.run([os.path.join(BUILD, "tools", "uvarrow-tck"), *args],
+                                  text=True, capture_output=True, check=False)
+        self.assertRegex(alone("--version").stdout, r"^uvarrow-tck \d+\.\d+\.\d+\n$")
+        said, here = alone("--help"), self.tck("--help")
+        self.assertEqual((said.returncode, said.stdout),
+                         (0, here[1].replace("uvarrow tck", "uvarrow-tck")))
+        self.assertEqual(alone("--list").stdout, self.tck("--list")[1])
+        said = alone()
+        self.assertEqual((said.returncode, said.stdout, said.stderr), (
+            2, "", "uvarrow: no FILE.so was given; see uvarrow-tck --help\n"))
+
     # ---- bad input -------------------------------------------------------
 
     def test_a_missing_file_is_named(self):

@@ -2,7 +2,8 @@
 /* A producer of Arrow's asynchronous streams in plain C: one thread, a mutex,
  * no library. It is a subject of the test suite, in the role producer:
  *
- *     uvarrow tck libtck_plain.so
+ *     cc -shared -fPIC -pthread -I"$INCLUDE" -o libsubject.so subject.c
+ *     uvarrow-tck libsubject.so
  *
  * Happy path:  uva_subject_produce() fills the producer object and starts the
  * thread, which calls on_schema, a task for each batch that was requested, the
