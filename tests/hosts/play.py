@@ -150,7 +150,7 @@ def cut_and_mend(servers):
 
 def slow(servers):
     """By the network, or by the server where the kernel cannot do that"""
-    if not network.slow(BAD, "4mbit"):
+    if not network.slow(BAD, "8mbit"):
         servers[BAD].state(0.05)
 
 
@@ -192,7 +192,7 @@ class Play:
         return how
 
 
-AGAIN = {"retries": 5, "between": 1.5, "open": 1.5}
+AGAIN = {"retry": 5, "timeout": {"between": 1.5, "open": 1.5}}
 PLAYS = (
     Play("no trouble", none, "complete", 10, long=True),
     Play("killed", kill, "error", 2),
@@ -200,13 +200,13 @@ PLAYS = (
          limits={"keep_going": True}, long=True),
     Play("killed, with a replica", kill, "complete", 8, replicas=2,
          limits=AGAIN),
-    Play("restarted", restart, "complete", 12, limits={**AGAIN, "retries": 30}),
-    Play("cut off", cut, "error", 4, limits={"between": 2}),
+    Play("restarted", restart, "complete", 12, limits={**AGAIN, "retry": 30}),
+    Play("cut off", cut, "error", 4, limits={"timeout": 2}),
     Play("cut off, with a replica", cut, "complete", 12, replicas=2,
          limits=AGAIN),
     Play("cut off for 3 s", cut_and_mend, "complete", 25, long=True),
     Play("slow", slow, "complete", 20, batches=100, rows=5000),
-    Play("not there", cut, "error", 4, tell=0, limits={"open": 2}),
+    Play("not there", cut, "error", 4, tell=0, limits={"timeout": 2}),
     Play("not there, with a replica", cut, "complete", 10, tell=0, replicas=2,
          limits=AGAIN),
     Play("a slow reader", none, "left", 30, batches=4000, pause=0.0, rows=1 << 16,

@@ -4,7 +4,7 @@ that each row comes once and in order. Its argument is a dict as JSON:
 
     uri, sql        of the query
     connections     of the pool
-    limits          arguments of uvarrow.partitions()
+    limits          arguments of Pool.partition()
     tell            batches after which it prints "reached"; 0: when it begins
     leave           batches after which it leaves the stream
     pause           seconds that it waits after each batch
@@ -77,9 +77,8 @@ async def read_query(how, seen):
     with uvarrow.adbc.Pool("flightsql", uri=how["uri"],
                            connections=how["connections"]) as pool:
         begun(how)
-        parts = await pool.query_partitions(how["sql"])
-        return await read(uvarrow.partitions(pool, parts, **how["limits"]), how,
-                          seen)
+        parts = await pool.partitions(how["sql"])
+        return await read(pool.partition(parts, **how["limits"]), how, seen)
 
 
 async def read_example(how, seen):
