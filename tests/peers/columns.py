@@ -7,6 +7,7 @@ compared. Only Python is used, so that the library is not its own judge.
 """
 
 import dataclasses
+import decimal
 import gzip
 import json
 import struct
@@ -517,4 +518,68 @@ def difference(expected, found):
     for number, (a, b) in enumerate(zip(old, new)):
         if repr(a) != repr(b):  # in which a NaN is like another one
             return f"batch {number}: {b}, not {a}"
+    return None
+
+
+# ---- values alone -----------------------------------------------------------
+
+NANOSECONDS = {"SECOND": 10**9, "MILLISECOND": 10**6, "MICROSECOND": 1000,
+               "NANOSECOND": 1, "DAY": 86400 * 10**9}
+MOMENTS = "date", "time", "timestamp", "duration"
+LISTS = "list", "largelist", "listview", "largelistview", "fixedsizelist", "map"
+
+
+def meant(field, value):
+    """What a value means, in whatever type it is: times in nanoseconds, decimals
+    without their width, a member of a union or of a run by itself."""
+    kind = field.type
+    name = kind["name"]
+    if value is None:
+        return None
+    if name in ("int", "bool"):
+        return int(value)
+    if name == "decimal":
+        return decimal.Decimal(int(value)).scaleb(-kind["scale"]).normalize()
+    if name in MOMENTS:
+        return int(value) * NANOSECONDS[kind["unit"]]
+    if name == "interval":
+        parts = value if isinstance(value, dict) else {"months": value}
+        return (int(parts.get("months", 0)), int(parts.get("days", 0)),
+                int(parts.get("nanoseconds", 0)) +
+                int(parts.get("milliseconds", 0)) * 10**6)
+    if name in LISTS:
+        return [meant(field.children[0], item) for item in value]
+    if name == "struct":
+        return [meant(child, item)
+                for child, item in zip(field.children, value)]
+    if name == "union":
+        child = field.children[kind["typeIds"].index(value[0])]
+        return meant(child, value[1])
+    if name == "runendencoded":
+        return meant(field.children[1], value)
+    return value
+
+
+def meanings(document):
+    """The values of each column, over all batches."""
+    return [[meant(field, value) for _, columns in document.batches
+             for value in columns[place].values()]
+            for place, field in enumerate(document.fields)]
+
+
+def difference_of_values(expected, found):
+    """As difference(), for peers that have types of their own: names, rows and
+    what the values mean."""
+    names = [[field.name for field in document.fields]
+             for document in (expected, found)]
+    if names[0] != names[1]:
+        return f"names: {names[1]}, not {names[0]}"
+    rows = [sum(count for count, _ in document.batches)
+            for document in (expected, found)]
+    if rows[0] != rows[1]:
+        return f"{rows[1]} rows, not {rows[0]}"
+    for field, old, new in zip(found.fields, meanings(expected),
+                               meanings(found)):
+        if repr(old) != repr(new):
+            return f"column {field.name} of {field.type}: {new}, not {old}"
     return None

@@ -15,6 +15,7 @@ import pathlib
 import tempfile
 import time
 
+import alone
 import cdata
 import columns
 import every_type
@@ -115,11 +116,34 @@ def exchange_ipc(peer, given):
 PLACES = {"on the loop": 2, "on a worker": 1}
 
 
+def offered(peer, document):
+    """A stream of uvarrow's. A peer that keeps the interpreter as it reads gets one
+    that needs no other thread of Python."""
+    if getattr(peer, "keeps_python", False):
+        return ours.passed(ours.decoded(ours.written(document, ours.STREAM)))
+    return ours.passed(cdata.export_stream(document), place=1)
+
+
 def through(peer, document):
     """uvarrow, the peer, uvarrow."""
-    stream = ours.passed(cdata.export_stream(document), place=1)
     return cdata.import_stream(
-        ours.passed(peer.passed(stream), place=2))
+        ours.passed(peer.passed(offered(peer, document)), place=2))
+
+
+def cut(peer, document):
+    """A stream that ends in the midst of a batch, whose error must reach the end of
+    the chain whole."""
+    data = ours.written(document, ours.STREAM)[:-100]
+    try:
+        cdata.import_stream(ours.decoded(data))
+    except cdata.Failed as error:
+        expected = error.args[1]
+    try:
+        cdata.import_stream(ours.passed(peer.passed(
+            ours.passed(ours.decoded(data)))))
+    except (cdata.Failed, ours.Refused) as error:
+        return "" if expected in error.args[-1] else repr(error)
+    return "the error is lost"
 
 
 def failing(peer, document, after):
@@ -155,10 +179,17 @@ def settled():
 
 def exchange_streams(peer, given):
     for name, document in given.items():
+        if name in getattr(peer, "crashes", ()):
+            yield Result("C stream", name, alone.text(peer, name))
+            continue
         found = tried(through, peer, document)
         yield Result("C stream", name,
                      judged(document, found, peer.difference))
     document = given["int32"]
+    if getattr(peer, "keeps_python", False):
+        yield Result("C stream, error", "in the midst of a batch",
+                     str(tried(cut, peer, document)))
+        return
     for after in range(len(document.batches) + 1):
         found = tried(failing, peer, document, after)
         yield Result("C stream, error", f"after {after} batches",

@@ -128,7 +128,8 @@ def cpp():
 
 
 def python():
-    return packages(("nano", "Nanoarrow"))
+    return packages(("nano", "Nanoarrow"), ("polars_peer", "Polars"),
+                    ("duck", "DuckDB"))
 
 
 # ---- the programs of docs/languages.md ---------------------------------------

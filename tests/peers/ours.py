@@ -71,6 +71,19 @@ def read(path, mapped=False):
         raise Refused(error.args[1]) from error
 
 
+def decoded(data):
+    """A stream of the C interface of a stream of Arrow IPC, which needs no Python
+    as it is read."""
+    text, stream = text_room(), cdata.Stream()
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        code = module("ipc_module").ipc_decode(
+            file.fileno(), 0, 0, ctypes.byref(stream), text, ROOM)
+    require(code, text)
+    return stream
+
+
 def by_command(path, form="arrow", codec="none"):
     """The bytes that `uvarrow query --from` writes of a file."""
     words = ["--compression", codec] if codec != "none" else []
