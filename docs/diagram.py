@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagrams of characters as SVG: the text on a page is the one source of both.
 
-A run of - or =, and | beside no letter, are lines; + and ' join lines; > < v ^ at
+A run of - or =, and | beside no letter, are lines; + ' and . join lines; > < v ^ at
 the end of a line are arrowheads. All else is text, each run of it as wide as its
 characters, whatever the font.
 """
@@ -12,6 +12,7 @@ import sys
 WIDTH, HEIGHT, BASE = 8, 18, 13  # of a character; its base line
 DIAGRAM = re.compile(r"-+>|<-+|\+--")
 OPTION = re.compile(r"(?<!\S)--[a-z][a-z-]*(?=\s|$)")
+JOINTS = "+'."
 DASHES = re.compile(r"[-=]{2,}|(?<=[+<|'])[-=]|[-=](?=[+>|'])")
 LEFT, RIGHT, UP, DOWN = (0, -1), (0, 1), (-1, 0), (1, 0)
 HEADS = {">": (LEFT, "m-6-4 6 4-6 4z"), "<": (RIGHT, "m6-4-6 4 6 4z"),
@@ -61,16 +62,22 @@ class Grid:
     def leaves(self, row, column, to):
         """Whether the neighbour in this direction has a line that comes here"""
         place = (row + to[0], column + to[1])
-        if self.at(*place) in "+'" and to in (UP, DOWN, LEFT, RIGHT):
+        if self.at(*place) in JOINTS:
             return True
         return (-to[0], -to[1]) in self.lines.get(place, ())
 
     def find_joint(self, row, column, character):
-        if character in "+'":
+        if character in JOINTS:
             sides = {to for to in (LEFT, RIGHT, UP, DOWN)
                      if (-to[0], -to[1]) in self.lines.get(
                          (row + to[0], column + to[1]), ())}
-            if len(sides) > 1 or sides and character == "+":
+            if character == "+":
+                sides |= {to for to in (UP, DOWN)
+                          if self.at(row + to[0], column) == "+"}
+            elif sides & {LEFT, RIGHT}:
+                sides.add(UP if character == "'" else DOWN)
+            if sides & {LEFT, RIGHT} or character == "+" and (
+                    sides and self.at(row, column - 1) in ">+ "):
                 self.lines[row, column] = sides
         elif character in HEADS:
             to, _ = HEADS[character]
@@ -125,11 +132,13 @@ def svg(text, title):
 def self_test():
     grid = Grid("a-b --takes-->  c --an-option\n"
                 "  |            ^ v|w\n"
-                "  +-- x --+    '-+\n")
+                "  +-- x --+    '-+\n"
+                "  +-> y ->+     the end.\n")
     texts = [word for _, _, word in grid.texts()]
-    if texts != ["a-b", "takes", "c --an-option", "v|w", "x"]:
+    if texts != ["a-b", "takes", "c --an-option", "v|w", "x", "y",
+                 "the end."]:
         return f"texts: {texts}"
-    if grid.lines[2, 2] != {UP, RIGHT} or grid.lines[1, 15] != {DOWN, "head"}:
+    if grid.lines[2, 2] != {UP, RIGHT, DOWN} or grid.lines[3, 10] != {UP} or grid.lines[1, 15] != {DOWN, "head"}:
         return f"lines: {grid.lines}"
     if grid.lines[0, 13] != {LEFT, "head"} or not is_diagram("a -> b"):
         return f"lines: {grid.lines}"
