@@ -46,6 +46,11 @@ Array._fields_ = [
 Stream._fields_ = [("get_schema", GET), ("get_next", GET), ("get_text", TEXT),
                    ("release", RELEASE), ("private_data", VOID)]
 
+
+class DeviceStream(ctypes.Structure):
+    _fields_ = [("device_type", ctypes.c_int32), *Stream._fields_]
+
+
 ORDERED, NULLABLE, SORTED = 1, 2, 4
 
 # ---- formats ----------------------------------------------------------------

@@ -8,6 +8,7 @@ and, if it has the C interface, `passed(stream) -> stream` and, where `drains`,
 `drained(stream, most) -> rows`, which raise Refused.
 """
 
+import ctypes
 import dataclasses
 import fnmatch
 import json
@@ -203,6 +204,29 @@ def exchange_streams(peer, given):
                  f"{left} structs stay" if left else "")
 
 
+# ---- streams of devices -----------------------------------------------------
+
+def through_device(peer, document, fail=None):
+    """As through(), by streams of devices on the CPU."""
+    out = cdata.DeviceStream()
+    peer.call("peer_pass_device",
+              ctypes.byref(ours.to_device(cdata.export_stream(document, fail))),
+              ctypes.byref(out))
+    return cdata.import_stream(ours.from_device(out))
+
+
+def exchange_devices(peer, given):
+    for name, document in given.items():
+        found = tried(through_device, peer, document)
+        yield Result("device stream", name,
+                     judged(document, found, peer.difference))
+    document = given["int32"]
+    for after in range(len(document.batches) + 1):
+        found = tried(through_device, peer, document, after)
+        yield Result("device stream, error", f"after {after} batches",
+                     "" if "it broke: ü" in str(found) else repr(found))
+
+
 def exchange_folder(peer, given):
     """The same for a peer that is a program."""
     with tempfile.TemporaryDirectory() as folder:
@@ -219,6 +243,8 @@ def exchange(peer):
         results += exchange_streams(peer, given)
     if getattr(peer, "passes", False):
         results += exchange_folder(peer, given)
+    if hasattr(peer, "library") and hasattr(peer.library, "peer_pass_device"):
+        results += exchange_devices(peer, given)
     if hasattr(peer, "library") and hasattr(peer.library, "peer_start"):
         import asynchronous  # which needs this module
         results += asynchronous.exchange(peer, given)

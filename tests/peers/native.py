@@ -19,9 +19,7 @@ class Native:
         self.library = ctypes.CDLL(str(library))
 
     def call(self, function, *arguments):
-        text = ours.text_room()
-        code = getattr(self.library, function)(*arguments, text, ours.ROOM)
-        ours.require(code, text)
+        ours.called(self.library, function, *arguments)
 
     def read(self, path, form):
         out = cdata.Stream()

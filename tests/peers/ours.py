@@ -42,6 +42,12 @@ def require(code, text):
         raise Refused(text.value.decode(errors="replace") or os.strerror(code))
 
 
+def called(library, function, *arguments):
+    """Calls a function of a peer that ends with room for a text."""
+    text = text_room()
+    require(getattr(library, function)(*arguments, text, ROOM), text)
+
+
 def encode_stream(stream, form, codec=0):
     """The bytes of a stream of the C interface."""
     text = text_room()
@@ -109,15 +115,41 @@ class Stages(ctypes.Structure):
 _runtime = []
 
 
+def runtime():
+    """One for all streams."""
+    if not _runtime:
+        rows_module = module("rows_module")
+        rows_module.rows_open.restype = ctypes.c_void_p
+        _runtime.append(ctypes.c_void_p(rows_module.rows_open()))
+    return _runtime[0]
+
+
+def to_device(stream):
+    """The stream as one of a device, which is the CPU."""
+    out = cdata.DeviceStream()
+    code = module("device_module").device_to(
+        runtime(), ctypes.byref(stream), ctypes.byref(out))
+    if code != 0:
+        raise Refused(os.strerror(code))
+    return out
+
+
+def from_device(stream):
+    """The reverse."""
+    out = cdata.Stream()
+    code = module("device_module").device_from(
+        runtime(), ctypes.byref(stream), ctypes.byref(out))
+    if code != 0:
+        raise Refused(os.strerror(code))
+    return out
+
+
 def passed(stream, place=0, rows=0, flat=0):
     """The stream, through a runtime."""
     rows_module = module("rows_module")
-    if not _runtime:
-        rows_module.rows_open.restype = ctypes.c_void_p
-        _runtime.append(ctypes.c_void_p(rows_module.rows_open()))
     stages = Stages(rows, 0, -1, 0, place, 0, flat)
     out = cdata.Stream()
-    code = rows_module.rows_play(_runtime[0], ctypes.byref(stream),
+    code = rows_module.rows_play(runtime(), ctypes.byref(stream),
                                  ctypes.byref(stages), ctypes.byref(out))
     if code != 0:
         raise Refused(os.strerror(code))

@@ -1,14 +1,22 @@
-"""Arrow C++, by pyarrow, which adds hardly more than the names."""
+"""Arrow C++, by pyarrow, which adds hardly more than the names; by a module of C++
+what that lacks."""
 
 import itertools
 
 import pyarrow as pa
 
+import ours
 from python.capsules import Package
 
 
 class ArrowCpp(Package):
     name, version = "Arrow C++", pa.__version__
+
+    def __init__(self):
+        self.library = ours.module("arrow_module")
+
+    def call(self, function, *arguments):
+        ours.called(self.library, function, *arguments)
 
     def exporter(self, path, form):
         data = path.read_bytes()
