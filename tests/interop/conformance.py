@@ -16,8 +16,9 @@ no file is written: the rows and the column of uvarrow must be as in the file
 FILE.so is the subject of the peer NAME of stream_peers.py. The blocking streams
 of these peers have a column each in a table of their own. Where the peer is
 missing, FILE is "-"; a check then ends with 77. --go names the subject that was
-made of arrow_go/, which has a table that is not checked. Without ARROW.so only
-these tables are written, and without --go the table of arrow-go stays.
+made of arrow_go/, which has a table that is not checked: alone, without ARROW.so and
+--stream, it is the only one that is written. Without ARROW.so only these tables are
+written, and without --go the table of arrow-go stays.
 
 Arrow's verdicts may depend on thread timing. A verdict that varied between the
 runs may vary again. A clause that differs from the file is run again, alone and
@@ -117,12 +118,11 @@ GO_INTRO = """
 arrow-go {version}, in both roles: its exporter of asynchronous streams is the
 producer, its importer with a queue of 5 the handler. It was run {runs} times.
 
-The tests do not check this table, as they do the rest of this page. A Go
-compiler that is new enough can be installed where these run, as a package for
-Python, but arrow-go and the modules that it imports cannot: Debian and
-the Python package index have no package of its source. The subject is
-`tests/interop/arrow_go`, which `go build` makes where modules can be fetched;
-with `-DUVA_ARROW_GO=FILE.so` the target `conformance` writes this table, too.
+The tests do not check this table, as they do the rest of this page: where a process
+crashes, the runs differ. The subject is `tests/interop/arrow_go`, made by
+`go build -buildmode=c-shared`; `tests/interop/conformance.py --go FILE.so TOOL -`
+writes this table alone, the target `conformance` with `-DUVA_ARROW_GO=FILE.so`
+the whole page.
 
 A crash inside Go ends with SIGQUIT or SIGABRT. Where a case crashed after a
 breach of LC-13, that is named as the cause. It may also be AT-04, as most cases
@@ -791,6 +791,10 @@ def main(argv):
         with open(REPORT, encoding="utf-8") as file:
             text = re.split(f"\n(?=(?:{GO}|{STREAMS})\n)", file.read())[0]
         text += "\n".join(more_tables(args)) + "\n"
+    elif args.go:
+        with open(REPORT, encoding="utf-8") as file:
+            text = file.read().replace(section(GO).lstrip("\n"), "\n".join(
+                go_report(args)).strip("\n"))
     else:
         die("the report cannot be written without Arrow C++")
     with open(REPORT, "w", encoding="utf-8") as file:
