@@ -8,6 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Rows before the first one of a slice: so many in front of the struct's and of
+ * the column's. */
+enum { STRUCT_OFFSET = 1, COLUMN_OFFSET = 2 };
+enum { SLICE_BEGIN = STRUCT_OFFSET + COLUMN_OFFSET };
+
 /* The memory of the consumer's struct, on a page that is unmapped by the
  * release. */
 struct guarded_data_data {
@@ -17,18 +22,19 @@ struct guarded_data_data {
     const void *buffers[2];
     int64_t values[UVA_SUBJECT_ROWS];
     int32_t bare[UVA_SUBJECT_ROWS]; /* values of an array that is no struct */
+    int64_t sliced[SLICE_BEGIN + UVA_SUBJECT_ROWS]; /* values of a slice */
 };
 
 /* One array. Lives as long as the process. */
 struct guarded_data_array {
     struct uva__guarded_data *books;
     int64_t ordinal;
-    bool is_bare;    /* no struct, so without a child */
     bool is_unknown; /* on a device of an unknown type */
     struct uva__atomic64 parent_gone;
     struct uva__atomic64 child_gone;
     struct uva__atomic64 parts_gone; /* how many of the two are finished */
     struct ArrowArray as_given;      /* to compare the consumer's struct with */
+    const void *values;              /* what the column points to */
     struct guarded_data_data *data;
 };
 
@@ -45,11 +51,10 @@ struct guarded_data_schema {
     struct guarded_data_column *data;
 };
 
-static void *guarded_data_page(struct uva__guarded_data *books)
+static void *guarded_data_page(struct uva__guarded_data *books, int access)
 {
-    void *page =
-        mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), access,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (page == MAP_FAILED)
         uva__case_run_fail(books->run, "out of memory");
@@ -88,8 +93,7 @@ static void guarded_data_check(const struct guarded_data_array *own,
                                  own->ordinal);
     if (array->buffers != was->buffers || array->children != was->children ||
         own->data->children[0] != &own->data->n ||
-        own->data->buffers[1] != (own->is_bare ? (void *)own->data->bare
-                                               : (void *)own->data->values) ||
+        own->data->buffers[1] != own->values ||
         own->data->no_buffers[0] != NULL)
         uva__case_run_breach(run, "LC-11",
                              "the consumer changed pointers of batch %" PRId64,
@@ -151,7 +155,7 @@ static void array_fill(struct guarded_data_array *own)
         own->data->values[row] = own->ordinal * UVA_SUBJECT_ROWS + row;
         own->data->bare[row] = (int32_t)own->data->values[row];
     }
-    own->data->buffers[1] = own->data->values;
+    own->values = own->data->values;
     own->data->n = (struct ArrowArray){.length = UVA_SUBJECT_ROWS,
                                        .n_buffers = 2,
                                        .buffers = own->data->buffers,
@@ -167,11 +171,23 @@ static void array_fill(struct guarded_data_array *own)
                                         .private_data = own};
 }
 
+/* Puts rows that do not belong to the batch in front of it. */
+static void array_slice(struct guarded_data_array *own)
+{
+    for (int i = 0; i < SLICE_BEGIN; i++)
+        own->data->sliced[i] = -1000000;
+    memcpy(own->data->sliced + SLICE_BEGIN, own->data->values,
+           sizeof(own->data->values));
+    own->values = own->data->sliced;
+    own->data->n.length = STRUCT_OFFSET + UVA_SUBJECT_ROWS;
+    own->data->n.offset = COLUMN_OFFSET;
+    own->as_given.offset = STRUCT_OFFSET;
+}
+
 /* Gives the column itself as the array, without a struct around it. */
 static void array_strip(struct guarded_data_array *own)
 {
-    own->is_bare = true;
-    own->data->buffers[1] = own->data->bare;
+    own->values = own->data->bare;
     own->data->n.release = NULL;
     own->as_given.n_buffers = 2;
     own->as_given.buffers = own->data->buffers;
@@ -188,14 +204,19 @@ void uva__guarded_data_array(struct uva__guarded_data *books, int64_t ordinal,
         uva__case_run_alloc(books->run, sizeof(*own));
 
     own->books = books;
-    own->data = guarded_data_page(books);
+    own->data = guarded_data_page(books, PROT_READ | PROT_WRITE);
     own->ordinal = ordinal;
     own->is_unknown = kind == UVA__GUARDED_DATA_UNKNOWN_DEVICE;
     array_fill(own);
     if (kind == UVA__GUARDED_DATA_BARE)
         array_strip(own);
-    if (own->is_unknown)
+    if (kind == UVA__GUARDED_DATA_SLICED)
+        array_slice(own);
+    if (own->is_unknown) { /* the host cannot read what is on that device */
+        own->values = guarded_data_page(books, PROT_NONE);
         (void)uva__atomic64_add(&books->unknown, 1);
+    }
+    own->data->buffers[1] = own->values;
     (void)uva__atomic64_add(&books->given, 1);
     memset(out, 0, sizeof(*out));
     out->array = own->as_given;
@@ -240,7 +261,7 @@ void uva__guarded_data_schema(struct uva__guarded_data *books, bool bare,
         uva__case_run_alloc(books->run, sizeof(*own));
 
     own->books = books;
-    own->data = guarded_data_page(books);
+    own->data = guarded_data_page(books, PROT_READ | PROT_WRITE);
     own->data->n = (struct ArrowSchema){.format = "l",
                                         .name = "n",
                                         .release = column_release,

@@ -13,7 +13,8 @@ enum uva__guarded_data_kind {
     UVA__GUARDED_DATA_UNKNOWN_DEVICE, /* on a device of an unknown type */
     UVA__GUARDED_DATA_FUTURE,         /* with reserved bytes in use */
     UVA__GUARDED_DATA_FIRST, /* device_id 0, as older peers write for the CPU */
-    UVA__GUARDED_DATA_BARE   /* no struct: a plain array of int32 */
+    UVA__GUARDED_DATA_BARE,  /* no struct: a plain array of int32 */
+    UVA__GUARDED_DATA_SLICED /* a slice, of a column that is a slice itself */
 };
 
 /* Counts of given data. */

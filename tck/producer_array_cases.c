@@ -128,6 +128,19 @@ static void extraction_writes_anywhere(struct uva__case_run *run)
     uva__producer_session_settle(&session);
 }
 
+/* Overwrites freed memory, which often keeps its values: takes some blocks of
+ * each size for good. */
+static void overwrite_freed(void)
+{
+    for (size_t size = 16; size <= 1024; size += 16)
+        for (int i = 0; i < 8; i++) {
+            void *block = malloc(size);
+
+            if (block != NULL)
+                uva__expected_data_fill(block, size);
+        }
+}
+
 static void a_child_may_be_moved_out(struct uva__case_run *run)
 {
     struct uva__producer_session session;
@@ -141,6 +154,7 @@ static void a_child_may_be_moved_out(struct uva__case_run *run)
     n = *parent.array.children[0];
     parent.array.children[0]->release = NULL;
     parent.array.release(&parent.array);
+    overwrite_freed();
     if (n.n_buffers != 2 || n.length != UVA_SUBJECT_ROWS)
         uva__case_run_fail(run,
                            "%s: the child changed when its parent was "

@@ -97,8 +97,10 @@ static void check_gone(struct uva__case_run *run, char letter)
                          "the producer object changed before '%c'", letter);
 }
 
-/* Checks that the producer object is unchanged while it may be used. */
+/* Checks that the producer object is there and unchanged while it may be used.
+ */
 static void check_producer(struct uva__recording_consumer *consumer,
+                           const struct ArrowAsyncDeviceStreamHandler *self,
                            char letter)
 {
     const struct ArrowAsyncProducer *now = consumer->producer;
@@ -106,6 +108,9 @@ static void check_producer(struct uva__recording_consumer *consumer,
 
     if (now == NULL)
         return;
+    if (self->producer != now)
+        uva__case_run_breach(
+            run, "AH-29", "the handler has another producer in '%c'", letter);
     if (now->request != consumer->was.request ||
         now->cancel != consumer->was.cancel ||
         now->private_data != consumer->was.private_data) {
@@ -269,7 +274,7 @@ void uva__producer_rules_enter(struct uva__recording_consumer *consumer,
     check_locked(consumer, letter, code);
     if (consumer->now.releases == 0) {
         check_handler(consumer, self);
-        check_producer(consumer, letter);
+        check_producer(consumer, self, letter);
     }
     consumer->now.schemas += letter == 'S';
     consumer->now.tasks += letter == 'T';

@@ -39,6 +39,24 @@ static int trap_extract(struct ArrowAsyncTask *self,
                        "AT-13: the task struct was used after on_next_task");
 }
 
+/* The release of what a failed extraction leaves behind. */
+static void trap_release(struct ArrowArray *array)
+{
+    struct uva__scripted_producer_task *task = array->private_data;
+
+    array->release = NULL;
+    uva__case_run_breach(task->producer->run, "AT-22",
+                         "the array of a failed extraction was released");
+}
+
+static void array_scribble(struct uva__scripted_producer_task *task,
+                           struct ArrowDeviceArray *out)
+{
+    memset(out, 0xDD, sizeof(*out));
+    out->array.release = trap_release;
+    out->array.private_data = task;
+}
+
 static int task_extract(struct ArrowAsyncTask *self,
                         struct ArrowDeviceArray *out)
 {
@@ -55,6 +73,8 @@ static int task_extract(struct ArrowAsyncTask *self,
     }
     (void)uva__atomic64_add(&producer->spent, 1);
     uva__case_run_changed(producer->run);
+    if (task->broken && out != NULL)
+        array_scribble(task, out);
     if (task->broken)
         return EIO;
     if (out == NULL)
@@ -82,12 +102,13 @@ static const char *block_write(char *to, const char *value, int32_t size)
     return to;
 }
 
-/* Writes a block that claims to have -1 pairs. */
-static const char *block_smudge(char *to)
+/* Writes a block that claims to have -1 pairs, or one with a key whose length
+ * is the least number. */
+static const char *block_smudge(char *to, bool in_key)
 {
-    const int32_t none = -1;
+    const int32_t numbers[] = {in_key ? 1 : -1, INT32_MIN};
 
-    memcpy(to, &none, sizeof(none));
+    memcpy(to, numbers, sizeof(numbers));
     return to;
 }
 
@@ -207,6 +228,8 @@ static void object_cancel(struct ArrowAsyncProducer *self)
         send_error(producer, "-125");
     }
     uva__consumer_rules_count_cancel(producer);
+    if (producer->languid)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     if (!fails)
         uva__consumer_rules_back(producer);
 }
@@ -238,11 +261,12 @@ static void word_task(struct uva__scripted_producer *producer, const char *word)
                 : word_is(word, "future") ? UVA__GUARDED_DATA_FUTURE
                 : word_is(word, "first")  ? UVA__GUARDED_DATA_FIRST
                 : word_is(word, "bare")   ? UVA__GUARDED_DATA_BARE
+                : word_is(word, "sliced") ? UVA__GUARDED_DATA_SLICED
                                           : UVA__GUARDED_DATA_PLAIN};
     if (word_is(word, "tagged"))
         metadata = block_write(block, "v\0v", 3);
-    else if (word_is(word, "smudged"))
-        metadata = block_smudge(block);
+    else if (strncmp(word, "smudged", 7) == 0)
+        metadata = block_smudge(block, word_is(word, "smudged-key"));
     send_task(producer, task, metadata);
     memset(block, 0xDD, sizeof(block));
 }
@@ -342,6 +366,8 @@ static void word_play(struct uva__scripted_producer *producer, const char *word)
         producer->slow = true;
     else if (word_is(word, "eager"))
         producer->eager = true;
+    else if (word_is(word, "languid"))
+        producer->languid = true;
     else if (word_is(word, "unset"))
         producer->handler->producer = NULL;
     else if (word_is(word, "cancelled"))

@@ -6,13 +6,15 @@
  *   schema          on_schema
  *   schema-bare     on_schema, for a stream that is no struct
  *   task            waits for a request, then on_next_task
- *   alien, future, first   as task, with arrays of that kind (guarded_data.h)
+ *   alien, future, first, sliced   as task, with arrays of that kind
+ *                   (guarded_data.h)
  *   bare, end-bare  as task, with an array that is no struct, and as end; both
  *                   are left out if the stream was refused or cancelled
- *   broken          the task's extraction fails with EIO
+ *   broken          the task's extraction fails with EIO, and leaves rubbish
  *   hollow          its extraction returns 0 and a released array
  *   tagged          a task with metadata, at an odd address
- *   smudged         a task with malformed metadata
+ *   smudged         a task with malformed metadata; smudged-key: with a key
+ *                   whose length is negative
  *   leftover        a task if there is still demand; otherwise skipped
  *   end             on_next_task(NULL)
  *   error           on_error(EIO, "the producer failed", NULL)
@@ -28,6 +30,7 @@
  *                   that was called in a callback
  *   unset           the handler has no producer object from here on
  *   eager           request waits a while for its task to be offered
+ *   languid         from here on, cancel returns a while after it has an effect
  *   listen          checks that no request comes for a while */
 #ifndef UVA_TCK_SCRIPTED_PRODUCER_H
 #define UVA_TCK_SCRIPTED_PRODUCER_H
@@ -81,9 +84,9 @@ struct uva__scripted_producer {
     int64_t id;       /* the subject's number for this consumer */
     const char *rest; /* the words not played so far */
     struct uva__guarded_data books;
-    bool bounces, slow, eager;         /* how the rest is played */
-    struct uva__sending *last_sending; /* borrows; its thread is still there */
-    struct uva__atomic64 played;       /* the script has been played */
+    bool bounces, slow, eager, languid; /* how the rest is played */
+    struct uva__sending *last_sending;  /* borrows; its thread is still there */
+    struct uva__atomic64 played;        /* the script has been played */
     struct uva__atomic64 offered, spent; /* counts of tasks */
     struct uva__lock lock;               /* guards `now` */
     struct {

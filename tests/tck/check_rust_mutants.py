@@ -3,7 +3,7 @@
 """Runs the suite on an implementation that shares no code with the library, and on
 mutants of it: examples/tck/rust, and rust_mutants.txt. The implementation must hold,
 and a case must fail for each mutant, except for those of UNSEEN. Usage:
-check_rust_mutants.py TOOL [--part I/N] [--only TEXT] [--where]
+check_rust_mutants.py TOOL [--part I/N] [--only REGEX] [--where]
 
 A mutant plays the cases of its clause, and all of its role if these hold. --where
 tells what failed. Exits with 77 without a compiler of Rust.
@@ -23,18 +23,9 @@ HEAD = re.compile(r"(producer|handler) ([A-Z]{2}-\d\d) (\w+): ")
 
 # Mutants that no case can catch, with the reason.
 UNSEEN = {
-    "producer AP-22 forgets": "the pointer is read in on_schema",
-    "producer AT-20 reads_again": "no consumer that refuses spoils the struct",
-    "producer LC-10 shares": "freed memory keeps its values: a sanitizer sees it",
-    "producer LC-22 keeps_queue": "it reads two ahead, and so is not yet stuck",
-    "handler AT-22 trusts": "an extraction that fails leaves the array as it is",
-    "handler TH-10 hurries": "a cancel returns too soon to be met",
+    "producer AT-20 reads_again": "whether a consumer may spoil the struct of a task "
+                                  "that it refuses is open, and Arrow C++ reads it",
     "handler MD-04 aligned": "this processor reads at any address",
-    "handler MD-05 trusts": "the address that it comes to can be read",
-    "handler AB-15 reads_all": "the memory can be read",
-    "handler ER-12 ignores": "the stream has no end then, and so has failed",
-    "handler AH-01 no_offset": "no array has an offset",
-    "handler AH-01 no_parent_offset": "likewise",
 }
 
 
@@ -128,7 +119,7 @@ def main(tool, *options):
     given = dict(zip(options[::2], options[1::2]))
     part, parts = map(int, given.get("--part", "0/1").split("/"))
     todo = [mutant for i, mutant in enumerate(mutants())
-            if i % parts == part and given.get("--only", "") in str(mutant)]
+            if i % parts == part and re.search(given.get("--only", ""), str(mutant))]
     bad = []
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         itself = pool.submit(holds, tool)

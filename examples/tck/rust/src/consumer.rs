@@ -141,7 +141,10 @@ unsafe extern "C" fn on_error(
 
 unsafe extern "C" fn release(handler: *mut Handler) {
     let own = Consumer::of(handler);
-    own.finish(FAILED, EIO, b"the stream just stopped");
+    let is_over = own.state.lock().unwrap().is_over;
+    if !is_over {
+        own.finish(FAILED, EIO, b"the stream just stopped");
+    }
     own.state.lock().unwrap().is_released = true;
     own.changed.notify_all();
 }
@@ -177,7 +180,8 @@ impl Consumer {
 
     fn decide(&self, end: i32, code: c_int, text: &[u8]) {
         let mut state = self.state.lock().unwrap();
-        if state.end.is_none() {
+        let is_late = state.end == Some(COMPLETE) && end == FAILED; // of a task
+        if state.end.is_none() || is_late {
             state.end = Some(end);
             state.code = code;
             state.message = text.to_vec();
