@@ -20,8 +20,8 @@ callgrind, as the difference between a short and a longer run; other programs on
 machine do not change them. --count counts them alone, also for programs that are
 linked with the other libraries of shapes.py, and writes docs/benchmarks_counts.json,
 which the page has beside the times. The measurements of serve/figures.py,
-postgresql/figures.py, database/figures.py and values/figures.py are copied to the
-page from their own results, and the measurements of scripts/gpu_report as well.
+postgresql/figures.py, database/figures.py, node/figures.py and values/figures.py are
+copied to the page from their own results, and the measurements of scripts/gpu_report as well.
 """
 import argparse
 import json
@@ -35,6 +35,7 @@ import tempfile
 
 import database.table
 import gpu_table
+import node.table
 import postgresql.table
 import report
 import shapes
@@ -60,6 +61,7 @@ SECTIONS = (("benchmarks_serve.json", "`uvarrow serve` beside other servers",
              "psycopg_pool", postgresql.table.lines),
             ("benchmarks_database.json", "A table read by a program of asyncio",
              database.table.lines),
+            ("benchmarks_node.json", "A program of Node.js", node.table.lines),
             ("benchmarks_values.json", "Values as text, beside pyarrow, polars and "
              "DuckDB", values.table.lines))
 PASSES = 3

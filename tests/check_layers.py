@@ -122,7 +122,7 @@ MAY = {
     "tools/serve/tls.c": ["uvarrow/", "<openssl/err.h>", "<openssl/ssl.h>",
                           "<openssl/x509v3.h>",
                           "<uv.h>"],
-    "bench/": ["uvarrow/", "<uv.h>", "<CL/cl.h>"],
+    "bench/": ["uvarrow/", "<uv.h>", "<CL/cl.h>", "<node_api.h>"],
     "node/": ["uvarrow/", "addon.h", "<node_api.h>", "<uv.h>"],
     "python/": ["uvarrow/", "core/", "adbc/closed.h", "<Python.h>", "<uv.h>"],
     "tests/": ["uvarrow/", *LAYERS, "devices/", "support/", "<uv.h>", "<check.h>",
