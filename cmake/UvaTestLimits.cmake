@@ -55,6 +55,8 @@ uva_limit(node/life 180
     "starts 40 processes of Node.js, and some hundreds in the nightly")
 uva_limit(python/test_life 180
     "makes 10,000 streams, 600 event loops, and some processes of Python")
+uva_limit(python/test_engines 600
+    "starts Ray, Dask and Sail, if they are installed: two minutes")
 uva_limit(python/test_exit 300
     "starts 80 processes of Python, most of them five at a time")
 uva_limit(python/test_sources 180
