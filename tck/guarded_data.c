@@ -206,16 +206,17 @@ void uva__guarded_data_array(struct uva__guarded_data *books, int64_t ordinal,
     own->books = books;
     own->data = guarded_data_page(books, PROT_READ | PROT_WRITE);
     own->ordinal = ordinal;
-    own->is_unknown = kind == UVA__GUARDED_DATA_UNKNOWN_DEVICE;
+    own->is_unknown = kind == UVA__GUARDED_DATA_UNKNOWN_DEVICE ||
+                      kind == UVA__GUARDED_DATA_SEALED;
     array_fill(own);
     if (kind == UVA__GUARDED_DATA_BARE)
         array_strip(own);
     if (kind == UVA__GUARDED_DATA_SLICED)
         array_slice(own);
-    if (own->is_unknown) { /* the host cannot read what is on that device */
+    if (kind == UVA__GUARDED_DATA_SEALED)
         own->values = guarded_data_page(books, PROT_NONE);
+    if (own->is_unknown)
         (void)uva__atomic64_add(&books->unknown, 1);
-    }
     own->data->buffers[1] = own->values;
     (void)uva__atomic64_add(&books->given, 1);
     memset(out, 0, sizeof(*out));

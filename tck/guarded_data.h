@@ -11,6 +11,7 @@
 enum uva__guarded_data_kind {
     UVA__GUARDED_DATA_PLAIN = 0,
     UVA__GUARDED_DATA_UNKNOWN_DEVICE, /* on a device of an unknown type */
+    UVA__GUARDED_DATA_SEALED,         /* likewise, and not to be read here */
     UVA__GUARDED_DATA_FUTURE,         /* with reserved bytes in use */
     UVA__GUARDED_DATA_FIRST, /* device_id 0, as older peers write for the CPU */
     UVA__GUARDED_DATA_BARE,  /* no struct: a plain array of int32 */
@@ -22,7 +23,7 @@ struct uva__guarded_data {
     struct uva__case_run *run;
     struct uva__atomic64 given;    /* arrays and schemas */
     struct uva__atomic64 released; /* how many of these */
-    struct uva__atomic64 unknown;  /* live arrays of kind UNKNOWN_DEVICE */
+    struct uva__atomic64 unknown;  /* live arrays on unknown devices */
 };
 
 /* Gives batch `ordinal`. Writes all 128 bytes. Thread: any. */

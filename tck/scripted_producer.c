@@ -258,6 +258,7 @@ static void word_task(struct uva__scripted_producer *producer, const char *word)
         .broken = word_is(word, "broken"),
         .hollow = word_is(word, "hollow"),
         .kind = word_is(word, "alien")    ? UVA__GUARDED_DATA_UNKNOWN_DEVICE
+                : word_is(word, "sealed") ? UVA__GUARDED_DATA_SEALED
                 : word_is(word, "future") ? UVA__GUARDED_DATA_FUTURE
                 : word_is(word, "first")  ? UVA__GUARDED_DATA_FIRST
                 : word_is(word, "bare")   ? UVA__GUARDED_DATA_BARE

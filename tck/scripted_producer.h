@@ -6,7 +6,7 @@
  *   schema          on_schema
  *   schema-bare     on_schema, for a stream that is no struct
  *   task            waits for a request, then on_next_task
- *   alien, future, first, sliced   as task, with arrays of that kind
+ *   alien, sealed, future, first, sliced   as task, with arrays of that kind
  *                   (guarded_data.h)
  *   bare, end-bare  as task, with an array that is no struct, and as end; both
  *                   are left out if the stream was refused or cancelled
