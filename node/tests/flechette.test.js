@@ -61,6 +61,19 @@ for (const [how, copyBelow] of [["copied", Infinity], ["borrowed", 0]]) {
   }
 }
 
+test("flechette writes what it was given", { skip }, async () => {
+  for (const batch of await batchesOf({}, 8)) {
+    const table = tableFromBatches(batch);
+    const bytes = flechette.tableToIPC(table, { format: "stream" });
+    assertSame(table, flechette.tableFromIPC(bytes));
+    const runs = table.getChild("runs_int16").data[0].children[0].values;
+    assert(runs[0] > 0); // those before the slice are gone
+    assert.equal(table.getChild("string_view").data[0].data.length,
+      batch.data.children.find(({ field }) => field.name === "string_view")
+        .buffers.length - 3);
+  }
+});
+
 test("several batches are one table", { skip }, async () => {
   const batches = await batchesOf({}, 7);
   const table = tableFromBatches(batches);
@@ -128,6 +141,36 @@ test("intervals of months and of days", { skip }, () => {
     bytes(1, 2, 3, 4, 5, 6)], { offset: 1 }));
   assert.deepEqual([...days], [null, Int32Array.of(5, 6)]);
   assert.equal(days.nullCount, 1);
+});
+
+test("an offset of a whole is one of its children", { skip }, async () => {
+  const none = new Uint8Array(0);
+  const child = array("i", [new Uint8Array([0b01101]), bytes(0, 1, 2, 3, 4)],
+    { length: 5, nullCount: 2 });
+  const parent = (format, buffers, more) => {
+    const out = array(format, buffers, { children: [child], ...more });
+    out.field.children = [child.field];
+    return out;
+  };
+  // rows 1 to 3 of the child: null, 2, 3
+  const struct = parent("+s", [none], { offset: 1, length: 3 });
+  const column = columnFromData(struct);
+  assert.deepEqual([...column], [{ a: null }, { a: 2 }, { a: 3 }]);
+  assert.equal(column.data[0].children[0].nullCount, 1);
+  const ids = new Uint8Array(5);
+  assert.deepEqual([...columnFromData(parent("+us:0", [ids],
+    { offset: 1, length: 3 }))], [null, 2, 3]);
+  const [pair] = [...columnFromData(parent("+w:2", [none],
+    { offset: 1, length: 1 }))];
+  assert.deepEqual([...pair], [2, 3]);
+  const [batch] = await numbers({ batches: 1, rows: 5 }).readAll();
+  const [only] = batch.data.children;
+  Object.defineProperty(batch, "data", { value: {
+    ...batch.data, offset: 2, length: 3, children: [only],
+  } });
+  assert.deepEqual(tableFromBatches(batch).toColumns(), {
+    n: Float64Array.of(2, 3, 4),
+  });
 });
 
 test("a type that flechette has not is refused by name", { skip }, () => {
