@@ -20,6 +20,7 @@ import alone
 import cdata
 import columns
 import every_type
+import http_answers
 import ours
 
 SEED = 1
@@ -76,6 +77,22 @@ def peer_reads(peer, given, form, codec, folder):
     found = peer.read_all(paths, form)
     for name, document in given.items():
         yield Result(f"reads {form} {codec}", name,
+                     judged(document, found[name], peer.difference))
+
+
+def peer_reads_served(peer, given):
+    """What `uvarrow serve` answers."""
+    if "stream" not in peer.forms:
+        return
+    with tempfile.TemporaryDirectory() as folder, http_answers.Served(
+            {name: ours.written(document, ours.STREAM)
+             for name, document in given.items()}) as server:
+        paths = {name: pathlib.Path(folder) / f"{name}.arrows" for name in given}
+        for name, path in paths.items():
+            path.write_bytes(server.get(name))
+        found = peer.read_all(paths, "stream")
+    for name, document in given.items():
+        yield Result("reads by HTTP", name,
                      judged(document, found[name], peer.difference))
 
 
@@ -239,6 +256,7 @@ def exchange_folder(peer, given):
 def exchange(peer):
     given = documents()
     results = list(exchange_ipc(peer, given))
+    results += peer_reads_served(peer, given)
     if hasattr(peer, "passed"):
         results += exchange_streams(peer, given)
     if getattr(peer, "passes", False):
