@@ -92,7 +92,8 @@ unsafe extern "C" fn on_next_task(
 ) -> c_int {
     let own = Consumer::of(handler);
     if task.is_null() {
-        own.finish(COMPLETE, 0, b"");
+        own.finish();
+        own.decide(COMPLETE, 0, b"");
         return 0;
     }
     let ordinal = own.note(metadata);
@@ -136,14 +137,15 @@ unsafe extern "C" fn on_error(
     if let Some(tag) = find_tag(metadata) {
         own.state.lock().unwrap().tag = tag;
     }
-    own.finish(FAILED, code, text.to_bytes());
+    own.finish();
+    own.decide(FAILED, code, text.to_bytes());
 }
 
 unsafe extern "C" fn release(handler: *mut Handler) {
     let own = Consumer::of(handler);
-    let is_over = own.state.lock().unwrap().is_over;
-    if !is_over {
-        own.finish(FAILED, EIO, b"the stream just stopped");
+    // Waits after an error, too, as that may have come inside a cancel.
+    if !own.finish() {
+        own.decide(FAILED, EIO, b"the stream just stopped");
     }
     own.state.lock().unwrap().is_released = true;
     own.changed.notify_all();
@@ -188,13 +190,14 @@ impl Consumer {
         }
     }
 
-    /// The stream is over, once no other thread is in a call of the producer.
-    fn finish(&self, end: i32, code: c_int, text: &[u8]) {
+    /// The stream is over, once no other thread is in a call of the producer. Returns
+    /// whether it was over before.
+    fn finish(&self) -> bool {
         let this = thread::current().id();
         let busy = |state: &mut State| state.calling.is_some_and(|other| other != this);
         let state = self.state.lock().unwrap();
-        self.changed.wait_while(state, busy).unwrap().is_over = true;
-        self.decide(end, code, text);
+        let mut state = self.changed.wait_while(state, busy).unwrap();
+        std::mem::replace(&mut state.is_over, true)
     }
 
     /// Counts a task. Returns its number, from 0.
