@@ -6,10 +6,13 @@ merged as they come. Usage: flight.py TICKET LOCATION[,REPLICA...]...
 
 A part may be read from any of its replicas. If a server breaks, is cut off or
 cannot be reached, its part goes on from the next replica, behind the rows that
-came: each replica must have the same rows in the same order.
+came: each replica must have the same rows in the same order. A part fails when all
+of its replicas have failed, one after the other, and no row came in between. A server
+that is stopped, whose host goes on, is noticed by `rows.timeout(between=)` alone.
 """
 import asyncio
 import functools
+import itertools
 import sys
 import threading
 
@@ -53,8 +56,9 @@ class Part:
             skip = max(0, skip - len(batch))
 
     def batches(self):
-        passed = 0
-        for number, location in enumerate(self._locations, 1):
+        passed = failures = 0
+        for location in itertools.cycle(self._locations):
+            before = passed
             try:
                 for batch in self._read(location, passed):
                     passed += len(batch)
@@ -62,8 +66,9 @@ class Part:
                 return
             except Exception as error:
                 error.add_note(f"{location}, behind {passed} rows")
+                failures = 1 if passed > before else failures + 1
                 if (not isinstance(error, GONE) or self._left.is_set()
-                        or number == len(self._locations)):
+                        or failures == len(self._locations)):
                     raise
 
     def interrupt(self):
@@ -77,7 +82,8 @@ def stream(locations, ticket, **options):
     """A stream of the rows that each of these replicas has for a ticket."""
     part = Part(locations, ticket)
     return uvarrow.stream(part.batches, interrupt=part.interrupt,
-                          close=part.interrupt, **options).name(locations[0])
+                          close=part.interrupt,
+                          **options).name(" or ".join(locations))
 
 
 def merged(parts, ticket, *, window=4):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An Arrow Flight server for test_flight.py, a separate process: prints its
-port, and ends with its standard input. It counts the batches that it made."""
+port, and ends with its standard input. It counts the batches that it made. A ticket
+is a number of batches. "N breaks K" is unavailable behind K of them, the next time
+behind 3 * K, 5 * K ...; with the argument "even", behind 2 * K, 4 * K ..."""
 import sys
 
 import pyarrow as pa
@@ -10,16 +12,23 @@ BATCH = pa.record_batch({"n": pa.array([7] * (1 << 17), pa.int64())}) # 1 MiB
 
 
 class Server(pa.flight.FlightServerBase):
-    made = 0
+    made = asked = 0
 
     def do_get(self, context, ticket):
         if ticket.ticket == b"fail":
             raise pa.flight.FlightServerError("no such rows")
+        count, *breaks = ticket.ticket.split(b" breaks ")
+        end = -1
+        if breaks:
+            end = int(breaks[0]) * (2 * self.asked + 1 + ("even" in sys.argv))
+            self.asked += 1
         return pa.flight.GeneratorStream(BATCH.schema,
-                                         self.batches(int(ticket.ticket)))
+                                         self.batches(int(count), end))
 
-    def batches(self, count):
-        for _ in range(count):
+    def batches(self, count, end):
+        for number in range(count):
+            if number == end:
+                raise pa.flight.FlightUnavailableError("going down")
             self.made += 1
             yield BATCH
 

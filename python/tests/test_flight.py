@@ -11,7 +11,7 @@ import weakref
 import pytest
 
 import uvarrow
-from conftest import in_thread
+from conftest import in_thread, run_script
 
 flight = pytest.importorskip("pyarrow.flight")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,10 +28,10 @@ def load(name):
 example = load("flight")
 
 
-def served():
+def served(*arguments):
     """A process of a server, and its location."""
     process = subprocess.Popen(
-        [sys.executable, os.path.join(HERE, "flight_server.py")],
+        [sys.executable, os.path.join(HERE, "flight_server.py"), *arguments],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     return process, f"grpc://127.0.0.1:{int(process.stdout.readline())}"
 
@@ -124,6 +124,50 @@ def test_a_part_goes_on_from_its_replica(run, servers):
         assert count == 60 * (1 << 17)
 
     run(main)
+
+
+def test_a_part_comes_back_to_a_replica(run):
+    async def main():
+        processes, locations = zip(served("odd"), served("even"))
+        try:
+            rows = example.stream(locations, b"30 breaks 4", window=1)
+            count = sum(map(len, await rows.read_all()))
+        finally:
+            for one in processes:
+                one.communicate()
+        assert count == 30 * (1 << 17)
+
+    run(main)
+
+
+def test_leaving_a_host_that_does_not_answer():
+    """Its queue of connections is full, so that it drops what asks for another: the
+    end of the process waits for the attempt to connect, which has a limit."""
+    done = run_script("""
+        import importlib.util, socket
+        spec = importlib.util.spec_from_file_location("flight", sys.argv[1])
+        example = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(example)
+
+        full = socket.create_server(("127.0.0.1", 0), backlog=0)
+        address = full.getsockname()
+        others = [socket.socket() for _ in range(4)]
+        for one in others:
+            one.setblocking(False)
+            one.connect_ex(address)
+
+        async def main():
+            async with example.stream([f"grpc://127.0.0.1:{address[1]}"],
+                                      b"1") as rows:
+                try:
+                    async with asyncio.timeout(0.5):
+                        await anext(rows)
+                except TimeoutError:
+                    print("left")
+
+        asyncio.run(main())
+        """, example.__file__, seconds="12")
+    assert (done.returncode, done.stdout) == (0, "left\n"), done.stderr
 
 
 def test_an_error_names_the_server_and_the_rows(run, servers):
