@@ -143,8 +143,8 @@ async def failing(tried):
                   "a + 1 FROM n WHERE a < 6000) SELECT a FROM n)",
         "postgresql": "SELECT 1 / (200000 - a), repeat('x', 100) FROM "
                       "generate_series(1, 300000) a",
-        "duckdb": "SELECT CASE WHEN range = 500000 THEN 'x'::INT ELSE 1 END FROM "
-                  "range(1000000)",
+        "duckdb": "SELECT CAST(CASE WHEN range = 5000000 THEN 'x' ELSE '1' END "
+                  "AS INT) FROM range(6000000)",
         "flightsql": "fails 2", "rust": "fails 2"}[tried.kind]
     stream = tried.pool.query(query)
     came = 0
