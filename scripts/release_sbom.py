@@ -13,7 +13,8 @@ LICENSES = {"jansson": "MIT", "libuv": "MIT", "llhttp": "MIT",
 
 
 def identifier(*words):
-    return "SPDXRef-" + re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(words))
+    text = "-".join(words).replace(">=", "from")
+    return "SPDXRef-" + re.sub(r"[^A-Za-z0-9.]+", "-", text)
 
 
 def file_package(made, version, digest):
