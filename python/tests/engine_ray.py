@@ -174,6 +174,30 @@ async def actors_serve():
     await server.stop.remote()
 
 
+async def ray_is_shut_down():
+    """Neither a stream that is read nor one that is left starts another Ray."""
+    one = Slice.remote()
+    generator = one.batches.options(**STREAMING).remote(1000)
+    rows = uvarrow.ray.stream(generator, window=1)
+    assert len(await anext(rows)) == ROWS
+    ray.shutdown()
+    try:
+        async for _ in rows:
+            pass
+    except Exception as error:
+        print(f"    {type(error).__name__}: {str(error)[:80]}")
+    else:
+        raise AssertionError("no error")
+    rows = uvarrow.ray.stream(generator)
+    try:
+        await rows.read_all()
+    except RuntimeError as error:
+        assert "shut down" in str(error)
+    else:
+        raise AssertionError("no error")
+    assert not ray.is_initialized()
+
+
 def main():
     ray.init(num_cpus=2, object_store_memory=1 << 28, include_dashboard=False,
              logging_level="error", log_to_driver=False)
@@ -181,11 +205,11 @@ def main():
     for test in (rows_come_without_a_copy, a_slow_reader_holds_its_task_back,
                  an_error_arrives, a_dataset_is_made_of_streams,
                  a_datasource_fails, actors_serve,
-                 a_task_that_is_stuck_does_not_keep_this_process):
+                 a_task_that_is_stuck_does_not_keep_this_process,
+                 ray_is_shut_down):
         begin = time.monotonic()
         asyncio.run(test())
         print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
-    ray.shutdown()
     print("all of them", flush=True)
 
 

@@ -16,6 +16,7 @@ import threading
 from . import _check, _stream
 
 _WAIT_SECONDS = 0.2
+_OVER = "uvarrow: Ray has been shut down"
 
 
 def stream(source, *, window=4, max_bytes=_stream._BYTES):
@@ -48,20 +49,32 @@ def _results(generator, left):
     never if the task is stuck, as a cancel does not end a method that is not
     asynchronous."""
     import ray
-    while not left.is_set():
-        ready, _ = ray.wait([generator], timeout=_WAIT_SECONDS, fetch_local=False)
-        if ready and not left.is_set():
-            try:
-                result = next(generator)
-            except StopIteration:
-                return
-            yield ray.get(result)
+    try:
+        while not left.is_set():
+            _check_runs(ray)
+            ready, _ = ray.wait([generator], timeout=_WAIT_SECONDS,
+                                fetch_local=False)
+            if ready and not left.is_set():
+                try:
+                    result = next(generator)
+                except StopIteration:
+                    return
+                yield ray.get(result)
+    except SystemExit as error: # Ray ends its callers when it is shut down
+        raise RuntimeError(_OVER) from error
 
 
 def _cancel(generator, left):
     import ray
     left.set()
-    ray.cancel(generator)
+    if ray.is_initialized():
+        ray.cancel(generator)
+
+
+def _check_runs(ray):
+    """Its functions would start another Ray."""
+    if not ray.is_initialized():
+        raise RuntimeError(_OVER)
 
 
 def _blocks(dataset):
