@@ -38,6 +38,7 @@ class Seen:
         self.wrong = 0
         self.longest = 0.0  # seconds between two batches
         self.at = None
+        self.listed = 0.0  # seconds until the parts were known
 
     def take(self, batch):
         now = time.monotonic()
@@ -77,7 +78,9 @@ async def read_query(how, seen):
     with uvarrow.adbc.Pool("flightsql", uri=how["uri"],
                            connections=how["connections"]) as pool:
         begun(how)
+        begin = time.monotonic()
         parts = await pool.partitions(how["sql"])
+        seen.listed = time.monotonic() - begin
         return await read(pool.partition(parts, **how["limits"]), how, seen)
 
 
@@ -100,7 +103,8 @@ async def main(how):
         end, text = "error", "; ".join([str(error),
                                         *getattr(error, "__notes__", [])])
     print(json.dumps({"end": end, "text": text, "rows": sum(seen.next.values()),
-                      "wrong": seen.wrong, "longest": seen.longest}), flush=True)
+                      "wrong": seen.wrong, "longest": seen.longest,
+                      "listed": seen.listed}), flush=True)
 
 
 if __name__ == "__main__":

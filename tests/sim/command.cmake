@@ -95,6 +95,7 @@ endfunction()
 
 set(sim_command main.c scenario.c chain.c)
 sim_program(uvarrow-sim ${sim_command})
+sim_program(uvarrow-sim-cluster cluster.c)
 
 # It reaches the code behind races. Its branches are added to those of the
 # library, which is not optimised.
@@ -130,6 +131,15 @@ endif()
 uva_add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
     $<TARGET_FILE:uvarrow-sim>)
 uva_test_properties(sim/command sim)
+
+# Hosts that are lost: each batch comes once, or its host is reported.
+foreach(lost IN ITEMS killed cut)
+    foreach(replicas IN ITEMS 0 1)
+        uva_add_test(NAME sim/cluster_${lost}_${replicas} COMMAND
+            uvarrow-sim-cluster --hosts 300 --${lost} 20 --replicas ${replicas})
+        uva_test_properties(sim/cluster_${lost}_${replicas} sim)
+    endforeach()
+endforeach()
 
 # The planted bugs that it must find: .ci/nightly compiles them and searches.
 if(NOT UVA_SANITIZE)
