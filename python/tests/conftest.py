@@ -29,6 +29,12 @@ def run_on(kind, function, *args):
         import uvloop
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(function(*args))
+    if kind == "gevent":
+        import uvarrow.gevent
+        try:
+            return uvarrow.gevent.run(function(*args))
+        finally:
+            uvarrow.gevent.close()
     import trio
     return trio.run(function, *args)
 
@@ -74,6 +80,10 @@ class Gate:
 
 async def in_thread(function):
     """Makes a blocking call, on whatever loop."""
+    host = uvarrow._host.current()
+    if isinstance(host, getattr(sys.modules.get("uvarrow.gevent"), "GeventHost", ())):
+        await host.call(function)
+        return
     import anyio
     await anyio.to_thread.run_sync(function)
 

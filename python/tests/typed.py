@@ -9,6 +9,7 @@ import pyarrow as pa
 
 import uvarrow
 import uvarrow.adbc
+import uvarrow.gevent
 
 
 def batches() -> list[pa.RecordBatch]:
@@ -113,6 +114,13 @@ async def texts(rows: uvarrow.Stream, other: uvarrow.Stream) -> None:
 
 class Request:
     scope: dict[str, Any] = {}
+
+
+def greenlets(rows: uvarrow.Stream) -> None:
+    assert_type(uvarrow.gevent.run(rows.read_all()), list[uvarrow.Batch])
+    for chunk in uvarrow.gevent.each(uvarrow.csv(rows)):
+        assert_type(chunk, memoryview)
+    uvarrow.gevent.close()
 
 
 async def serve(rows: uvarrow.Stream, request: Request) -> uvarrow.asgi.Response:

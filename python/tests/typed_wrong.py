@@ -10,6 +10,7 @@ import pyarrow as pa
 
 import uvarrow
 import uvarrow.adbc
+import uvarrow.gevent
 
 
 async def later(batch: uvarrow.Batch) -> bool:
@@ -114,6 +115,8 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.ipc(rows, compression="gzip") # wrong
     uvarrow.asgi.response(rows, 5) # wrong
     uvarrow.asgi.response(rows, {}, formats=["xml"]) # wrong
+    uvarrow.gevent.run(5) # wrong
+    uvarrow.gevent.each([batch]) # wrong
     uvarrow.csv([batch]) # wrong
     uvarrow.csv(rows, delimiter=44) # wrong
     uvarrow.json(rows, array="yes") # wrong

@@ -9,9 +9,10 @@
 `stream()` reads any object with `__arrow_c_stream__` (a pyarrow reader or
 table, a DuckDB relation, a polars frame, an ADBC cursor) on a worker thread,
 with back-pressure, and delivers its batches on the running event loop: asyncio,
-uvloop, trio, anyio. A batch has `__arrow_c_array__`, so any library takes it
-without a copy. `to_reader()` is the other way, `ipc()`, `csv()` and `json()` make
-bytes for a network, and `uvarrow.adbc` queries databases.
+uvloop, trio, anyio, and by `uvarrow.gevent` in greenlets. A batch has
+`__arrow_c_array__`, so any library takes it without a copy. `to_reader()` is the
+other way, `ipc()`, `csv()` and `json()` make bytes for a network, and `uvarrow.adbc`
+queries databases.
 """
 from sys import abiflags as _abiflags
 

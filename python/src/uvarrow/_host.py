@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One runtime for each running event loop: made when it is first needed, and
 closed with the loop. The loop only watches its descriptor, so that any loop of
-asyncio does (uvloop), and trio.
+asyncio does (uvloop), and trio. The host for gevent is in gevent.py.
 
 A host waits in two steps: the waiter is noted in a tap (`_wait`), and is woken
 when the tap has news: a future of asyncio, or an object with `wake()`.
@@ -20,7 +20,7 @@ import weakref
 
 from . import _core, _options
 
-# The running loop or trio's token -> its host
+# The running loop, trio's token or the hub of gevent -> its host
 _hosts = weakref.WeakKeyDictionary()
 _every = weakref.WeakSet() # also those without their loop
 _left = False
@@ -238,7 +238,7 @@ class TrioHost(_core.Host):
         return self._trio.CancelScope()
 
     def guard(self, writer):
-        return _TrioGuard(self._trio, writer)
+        return Guard(self._trio.CancelScope, writer)
 
     async def checkpoint(self):
         await self._trio.lowlevel.checkpoint()
@@ -296,11 +296,11 @@ class _TrioWaiter:
             self._tap._unwait(self)
 
 
-class _TrioGuard:
-    """As _AsyncioGuard."""
+class Guard:
+    """As _AsyncioGuard, by the scopes of another loop."""
 
-    def __init__(self, trio, writer):
-        self._trio = trio
+    def __init__(self, new_scope, writer):
+        self._new_scope = new_scope
         self._writer = writer
         self._scope = None
         writer._wait(self)
@@ -314,7 +314,7 @@ class _TrioGuard:
     async def next(self, iterator):
         if self._writer.is_closed():
             raise StopAsyncIteration
-        with self._trio.CancelScope() as self._scope:
+        with self._new_scope() as self._scope:
             try:
                 return await iterator.__anext__()
             finally:
@@ -342,7 +342,8 @@ def current():
 
 
 def _running():
-    """The running loop or trio's token, and the kind of host for it."""
+    """The running loop, trio's token or the hub of gevent, and the kind of host for
+    it."""
     loop = asyncio._get_running_loop()
     if loop is not None:
         return loop, AsyncioHost
@@ -352,6 +353,9 @@ def _running():
             return trio.lowlevel.current_trio_token(), TrioHost
         except RuntimeError:
             pass
+    gevent = sys.modules.get("uvarrow.gevent")
+    if gevent is not None: # each thread has a hub, which runs in any wait
+        return gevent.hub(), gevent.GeventHost
     raise RuntimeError("uvarrow: there is no running event loop: call this "
                        "inside a coroutine of asyncio or trio")
 
