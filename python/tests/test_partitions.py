@@ -260,7 +260,7 @@ def test_a_server_that_ends(replicas, tmp_path, name, has_replica):
         at = f"{mortal},{replicas[0]}" if has_replica else mortal
         with Pool("flightsql", uri=replicas[1]) as pool:
             rows = pool.query(f"parts 3 rows 20 dies 9 as {name} at {at}",
-                              parallel=3, retry=1)
+                              parallel=3, retry=1, timeout=10)
             if has_replica:
                 assert values(await rows.read_all()) == expected(3, 20)
                 return
