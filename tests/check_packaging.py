@@ -15,6 +15,7 @@ RECIPES = "cmake/packaging"
 VERSIONS = {  # which files name the version, and how, at least once
     "CHANGELOG.md": r"\A# [^#]*\n## ([^,\n]*)",
     "cmake/packaging/conda/meta.yaml": r'^  version: "(.*)"$',
+    "cmake/packaging/meson/uvarrow.wrap": r"uvarrow-(\d[\d.]*\d)",
     "cmake/packaging/nix/default.nix": r'^  version = "(.*)";$',
     "cmake/packaging/rpm/uvarrow.spec": r"^Version: *(.*)$",
     "cmake/packaging/vcpkg/vcpkg.json": r'^  "version": "(.*)",$',
