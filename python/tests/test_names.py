@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of the package that the pages and docstrings write are there after
-`import uvarrow` alone, and take the keywords that the examples pass."""
+`import uvarrow` alone, or that of the module for an engine, and take the keywords
+that the examples pass."""
 import ast
 import functools
+import importlib
 import inspect
 import json
 import os
@@ -18,6 +20,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 # other words that begin so: headers, libraries, keys of metadata
 NO_NAMES = {"h", "hpp", "so", "pc", "cmake", "vendor", "vendor_call",
             "vendor_code"}
+# modules that a program imports by name, as each is for another package
+MODULES = "dask", "gevent", "ray", "spark"
 
 
 def pages():
@@ -34,7 +38,7 @@ def names():
     found = {}
     for page, text in pages():
         for name in re.findall(r"(?<![\w/.<-])uvarrow((?:\.\w+)+)", text):
-            if name.split(".")[1] not in NO_NAMES:
+            if name.split(".")[1] not in {*NO_NAMES, *MODULES}:
                 found.setdefault("uvarrow" + name, page)
     return found
 
@@ -53,6 +57,16 @@ def test_each_name_is_there_behind_the_import_alone():
         print(missing)
         """, json.dumps(found))
     assert (result.stdout, result.stderr) == ("[]\n", "")
+
+
+def test_each_name_is_there_behind_the_import_of_its_module():
+    for page, text in pages():
+        for module, rest in re.findall(
+                rf"(?<![\w/.<-])uvarrow\.({'|'.join(MODULES)})((?:\.\w+)*)", text):
+            found = importlib.import_module("uvarrow." + module)
+            for name in rest.split(".")[1:]:
+                assert hasattr(found, name), f"{page}: uvarrow.{module}{rest}"
+                found = getattr(found, name)
 
 
 def blocks():
@@ -78,6 +92,8 @@ def test_each_call_in_an_example_has_keywords_that_are_taken(page, block):
         path = called(node) if isinstance(node, ast.Call) else None
         if path is None:
             continue
+        if path[0] in MODULES:
+            importlib.import_module("uvarrow." + path[0])
         function = functools.reduce(getattr, path, uvarrow)
         taken = inspect.signature(function).parameters
         assert {word.arg for word in node.keywords} <= set(taken), page
