@@ -308,6 +308,24 @@ START_TEST(allocations_of_another_attempt_may_fail)
 }
 END_TEST
 
+/* Another attempt counts the rows that came in a block of its own. */
+START_TEST(without_memory_for_the_rows_that_came_it_ends)
+{
+    bool seen = false;
+    int k = 1;
+
+    faulty_libc_only(sizeof(int64_t));
+    for (; fails_at(k, 1); k++) {
+        ck_assert_int_lt(k, 100);
+        seen = seen || strstr(f.got.outcome.error.message,
+                              "no memory for a partition") != NULL;
+    }
+    faulty_libc_only(0);
+    ck_assert(seen);
+    ck_assert_int_eq(f.got.outcome.error.code, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("partitions");
@@ -321,6 +339,7 @@ int main(void)
     suite_add(tests, a_pool_may_be_released_before_it_is_tried_again,
               others_may_be_finished_first, each_has_limits_of_time,
               a_window_is_that_of_each, they_are_named_and_have_their_hosts,
-              every_allocation_may_fail, NULL);
+              every_allocation_may_fail,
+              without_memory_for_the_rows_that_came_it_ends, NULL);
     return suite_main("partitions", set_up, tear_down, tests, NULL);
 }
