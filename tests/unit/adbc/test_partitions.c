@@ -2,8 +2,10 @@
 /* How uva_stream_from_partitions() reads: again after a failure, behind the
  * rows that came; with limits of time; to the end of the others; and under
  * which names. The partitions are texts of the fake driver. */
+#define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 
@@ -149,11 +151,11 @@ END_TEST
 START_TEST(each_has_limits_of_time)
 {
     static const char *const texts[] = {"rows 1", "batch 1 stops", NULL};
-    const struct uva_adbc_partitions options = {.timeout.between_ms = 5};
+    const struct uva_adbc_partitions options = {.timeout.between_ms = 300};
 
     fake_driver.cancels_connections = true;
     ck_assert_int_eq(play(texts, &options), ETIMEDOUT);
-    text_is("partition 2 of 2: timeout: no batch came within 5 ms "
+    text_is("partition 2 of 2: timeout: no batch came within 300 ms "
             "(between_ms); partition waits for its source");
     while (!atomic_load(&fake_driver.goes)) /* by another thread */
         (void)sched_yield();
@@ -308,12 +310,16 @@ START_TEST(allocations_of_another_attempt_may_fail)
 }
 END_TEST
 
-/* Another attempt counts the rows that came in a block of its own. */
+/* Another attempt counts the rows that came in a block of its own, on the loop.
+ */
 START_TEST(without_memory_for_the_rows_that_came_it_ends)
 {
+    char loop[16];
     bool seen = false;
     int k = 1;
 
+    ck_assert_int_eq(pthread_getname_np(pthread_self(), loop, sizeof(loop)), 0);
+    faulty_libc_only_thread(loop);
     faulty_libc_only(sizeof(int64_t));
     for (; fails_at(k, 1); k++) {
         ck_assert_int_lt(k, 100);
@@ -321,6 +327,7 @@ START_TEST(without_memory_for_the_rows_that_came_it_ends)
                               "no memory for a partition") != NULL;
     }
     faulty_libc_only(0);
+    faulty_libc_only_thread(NULL);
     ck_assert(seen);
     ck_assert_int_eq(f.got.outcome.error.code, 0);
 }
