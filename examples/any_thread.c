@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Controls a stream from another thread: a console that reads commands while
  * the loop runs. A command that needs the loop is posted to it; a cancel is
- * allowed on any thread that holds a reference.
+ * allowed on any thread that holds a reference, and may overtake a post.
  *
  *     $ cc any_thread.c $(pkg-config --cflags --libs uvarrow-io)
  *     $ mkfifo feed # to which nobody writes
- *     $ (echo rows; echo quit) | ./a.out feed
+ *     $ (echo rows; echo quit) | ./a.out feed | sort
+ *     0 rows so far
  *     0 rows so far
  *     console: quit
- *     0 rows so far
  */
 #include <inttypes.h>
 #include <stdio.h>
