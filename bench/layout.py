@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers and tables as the pages have them."""
+import textwrap
+
+
+def wrapped(text, **names):
+    """Lines of a page, with the names filled in"""
+    return textwrap.wrap(" ".join(text.split()).format(**names), 80,
+                         break_on_hyphens=False, break_long_words=False)
 
 
 def number(x):

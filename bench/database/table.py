@@ -2,8 +2,8 @@
 """Turns the figures of figures.py into a section of docs/benchmarks.md, and compares
 them with the targets."""
 import os
-import textwrap
 
+from layout import wrapped
 from report import number, table
 
 HEAD = """A program of asyncio reads {rows:,} flights, 19 columns of integers and texts,
@@ -155,11 +155,6 @@ def versions():
     return ", ".join(f"{name} {found[name]}" for name in (
         "adbc-driver-postgresql", "adbc-driver-sqlite", "asyncpg", "psycopg",
         "aiosqlite", "connectorx", "uvloop"))
-
-
-def wrapped(text, **names):
-    return textwrap.wrap(" ".join(text.split()).format(**names), 80,
-                         break_on_hyphens=False, break_long_words=False)
 
 
 def lines(kept):

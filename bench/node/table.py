@@ -2,8 +2,8 @@
 """Turns the figures of figures.py into a section of docs/benchmarks.md."""
 import json
 import os
-import textwrap
 
+from layout import wrapped
 from report import number, table
 
 HEAD = """A program of Node.js reads {rows:,} flights, 19 columns of integers and
@@ -105,11 +105,6 @@ def versions():
                       if line.startswith("adbc-driver-sqlite=="))
     return ", ".join(f"{name} {version}"
                      for name, version in sorted(found.items()))
-
-
-def wrapped(text, **names):
-    return textwrap.wrap(" ".join(text.split()).format(**names), 80,
-                         break_on_hyphens=False, break_long_words=False)
 
 
 def lines(kept):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns the figures of figures.py into a section of docs/benchmarks.md."""
 import os
-import textwrap
 
+from layout import wrapped
 from report import number, table
 
 HEAD = """One process with one event loop of asyncio's, 50 tasks that share 8
@@ -70,17 +70,12 @@ def versions():
                      for name in ("asyncpg", "psycopg", "psycopg-pool"))
 
 
-def wrapped(text):
-    return textwrap.wrap(text, 80, break_on_hyphens=False, break_long_words=False)
-
-
 def lines(kept):
     figures = kept["figures"]
-    yield from wrapped(" ".join(HEAD.split()))
+    yield from wrapped(HEAD)
     yield ""
-    yield from wrapped(" ".join(TIMES.split()).format(
-        rounds=kept["rounds"], server=kept["server"], versions=versions(),
-        **kept["machine"]))
+    yield from wrapped(TIMES, rounds=kept["rounds"], server=kept["server"],
+                       versions=versions(), **kept["machine"])
     yield ""
     yield from table(["", *TITLES], rows(figures))
     yield ""

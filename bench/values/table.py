@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns the figures of figures.py into a section of docs/benchmarks.md."""
-import textwrap
 
+from layout import wrapped
 from report import number, table
 
 HEAD = """A table of {rows:,} rows and four columns of one type is read from a file
@@ -63,17 +63,12 @@ def faster(figures):
                    f"{number(times[best])} ns, {number(times['uvarrow'])} ns here")
 
 
-def wrapped(text):
-    return textwrap.wrap(text, 80, break_on_hyphens=False, break_long_words=False)
-
-
 def lines(kept):
     figures = kept["figures"]
-    yield from wrapped(" ".join(HEAD.split()).format(rows=kept["rows"]))
+    yield from wrapped(HEAD, rows=kept["rows"])
     yield ""
-    yield from wrapped(" ".join(TIMES.split()).format(
-        rounds=kept["rounds"], commit=kept["commit"],
-        versions=", ".join(kept["versions"]), **kept["machine"]))
+    yield from wrapped(TIMES, rounds=kept["rounds"], commit=kept["commit"],
+                       versions=", ".join(kept["versions"]), **kept["machine"])
     yield ""
     yield from table(["", *TITLES], rows(figures))
     yield ""
