@@ -217,9 +217,11 @@ END_TEST
 
 /* ---- memory -------------------------------------------------------------- */
 
+/* Without memory for one more thread, those there are do its work. */
 START_TEST(a_path_without_memory_fails_the_stream)
 {
     bool failed = true;
+    int refused = 0;
 
     write_file(O_CREAT);
     loop_settle(&f.loop); /* the writer is gone */
@@ -230,11 +232,13 @@ START_TEST(a_path_without_memory_fails_the_stream)
         faulty_libc_fail(k);
         read_stream(uva_stream_from_file(f.loop.runtime, path, NULL));
         failed = faulty_libc_stop();
-        ck_assert_int_eq(run.error.code, failed ? ENOMEM : 0);
+        ck_assert(run.error.code == 0 ? run.rows == BATCHES * ROWS
+                                      : failed && run.error.code == ENOMEM);
+        refused += run.error.code != 0;
         uva_stream_release(stream);
         stream = NULL;
     }
-    ck_assert_int_eq(run.rows, BATCHES * ROWS);
+    ck_assert_int_gt(refused, BATCHES); /* each batch needs some, too */
 }
 END_TEST
 
