@@ -29,6 +29,7 @@
 #include "io/ipc_decoder.h"
 #include "io/ipc_source.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/runtime.h"
 #include "uvarrow/sources.h"
 
 enum { TRAILER = 10, MAGIC = 6, FIRST_PLACE = 8 };
@@ -51,7 +52,7 @@ struct file_reader {
     char *path;  /* owns; NULL: the descriptor was given */
     int fd;      /* owns; -1: not open */
     int wake[2]; /* owns: a pipe, readable after a cancel; or -1, -1 */
-    struct uva_runtime *runtime; /* borrows */
+    struct uva_runtime *runtime; /* counts: a read may return after its close */
     bool need_end_mark;          /* see struct uva_ipc_source */
     bool may_map;                /* see struct uva_ipc_source */
     bool is_seekable;            /* a regular file */
@@ -603,6 +604,7 @@ static void file_free(void *ctx)
     uva__ipc_decoder_free(r->decoder);
     uva__shared_bytes_release(r->footer);
     uva__file_map_release(r->map);
+    uva_runtime_release(r->runtime);
     free(r);
 }
 
@@ -694,6 +696,6 @@ struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime,
     source.window = options->window;
     source.permits = options->permits;
     source.ctx = r;
-    r->runtime = runtime;
+    r->runtime = uva_runtime_acquire(runtime);
     return uva_stream_from_tasks(runtime, &source);
 }
