@@ -46,6 +46,9 @@ enum {
 
 #define WAIT_MAX_MS ((int64_t)1 << 40) /* 34 years: no time overflows */
 
+/* So many, and as many that are stuck, can be added up. */
+#define CONNECTIONS_MAX (INT32_MAX / 2)
+
 /* ---- losses -------------------------------------------------------------- */
 
 /* New connections open the database anew. */
@@ -261,14 +264,21 @@ static int64_t limit_of(int64_t given, int64_t otherwise)
     return given > 0 ? given : otherwise;
 }
 
+static int32_t limit_connections(int32_t given, int32_t otherwise)
+{
+    const int32_t limit = given > 0 ? given : otherwise;
+
+    return limit < CONNECTIONS_MAX ? limit : CONNECTIONS_MAX;
+}
+
 static void pool_limit(struct uva_adbc_pool *pool,
                        const struct uva_adbc_pool_options *o)
 {
     struct uva__places *p = &pool->locked.places;
 
-    p->connections = (int32_t)limit_of(o->connections, CONNECTIONS);
+    p->connections = limit_connections(o->connections, CONNECTIONS);
     p->stuck_connections =
-        (int32_t)limit_of(o->stuck_connections, p->connections);
+        limit_connections(o->stuck_connections, p->connections);
     p->idle_ns = (uint64_t)limit_of(o->idle_ms, IDLE_MS) * MS;
     p->max_age_ns = (uint64_t)limit_of(o->max_age_ms, MAX_AGE_MS) * MS;
     pool->locked.permits = p->connections;

@@ -156,11 +156,15 @@ START_TEST(a_connect_that_hangs_ends_at_its_limit)
 }
 END_TEST
 
-/* The database is well again, but its call does not return. */
+/* The database is well again, but its call does not return. Index: of few
+ * places, and of as many as an option can say. */
 START_TEST(a_connect_that_hangs_takes_no_place_from_others)
 {
-    make(&(struct uva_adbc_pool_options){
-        .keeps_session = true, .driver = FAKE, .connections = 1});
+    make(&(struct uva_adbc_pool_options){.keeps_session = true,
+                                         .driver = FAKE,
+                                         .connections =
+                                             _i == 0 ? 1 : INT32_MAX});
+    ck_assert_int_gt(stats().connections_max, 1);
     atomic_store(&fake_driver.late, 1);
     start(0, "rows 1");
     await_blocked(1);
@@ -644,8 +648,8 @@ int main(void)
     if (symlink(FAKE, remote) != 0)
         return 1;
     suite_add_loops(tc, 0, 2, a_connect_that_hangs_ends_at_its_limit,
+                    a_connect_that_hangs_takes_no_place_from_others,
                     idle_connections_are_closed_by_a_timer, NULL);
-    tcase_add_test(tc, a_connect_that_hangs_takes_no_place_from_others);
     tcase_add_test(tc, the_database_of_a_connect_that_hung_is_replaced);
     tcase_add_test(tc, connects_to_a_remote_database_run_side_by_side);
     tcase_add_test(tc, a_connect_that_waits_for_another_ends_with_its_limit);
