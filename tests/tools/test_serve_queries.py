@@ -128,6 +128,21 @@ class Queries(unittest.TestCase):
                 self.assertEqual(second.answer().status, 409)
             server.wait(lambda stats: stats["database"]["used"] == 0)
 
+    def test_the_next_of_a_client_takes_the_place_of_the_one_that_ends(self):
+        with Server("--max-queries", "1", "--max-waiting", "1",
+                    name="queries-2") as server:
+            with server.client() as first, server.client() as second:
+                first.request(query(SILENT))
+                server.wait(lambda stats: stats["database"]["used"] == 1)
+                number = server.ask("/queries").json()["queries"][0]["id"]
+                second.request(query("SELECT 1 AS a"))
+                server.wait(lambda stats: stats["database"]["waiting"] == 1)
+                first.request(query("SELECT 2 AS a"))
+                server.ask(f"/queries/{number}", method="DELETE")
+                self.assertEqual([first.answer().status for _ in range(2)],
+                                 [409, 200])
+                self.assertEqual(second.answer().status, 200)
+
     def test_numbers_that_are_none(self):
         for text in ("", "0", "-1", "x", "1x", "99999999999999999999999", "1/2",
                      "%31%00", "1?a=b"):

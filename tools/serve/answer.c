@@ -71,14 +71,15 @@ static int answer_send_text(struct uva__answer *answer,
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void answer_free(struct uva__answer *answer)
+/* Gives its place up. As its connection ends the answer, it may start the next
+ * query of its client: so that comes later. */
+static void answer_leave(struct uva__answer *answer)
 {
     *answer->previous = answer->next;
     if (answer->next != NULL)
         answer->next->previous = answer->previous;
     if (--answer->answers->count == 0)
         uva__rest_begin(answer->answers->rest);
-    free(answer);
 }
 
 /* The client has left: so does the query. */
@@ -89,7 +90,8 @@ static void answer_on_gone(void *ctx)
     answer->answers->cancelled++;
     uva__rights_drop(&answer->question);
     uva_stream_drop(answer->stream);
-    answer_free(answer);
+    answer_leave(answer);
+    free(answer);
 }
 
 static void answer_on_writable(void *ctx)
@@ -233,7 +235,8 @@ static int answer_stop(struct uva__answer *answer)
 
     answer->answers->complete++;
     uva_stream_drop(answer->stream);
-    answer_free(answer);
+    answer_leave(answer);
+    free(answer);
     uva__connection_end(connection);
     return ECANCELED;
 }
@@ -293,6 +296,7 @@ static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
         code = answer_begin(answer);
     if (code != 0)
         return; /* on_gone has freed it */
+    answer_leave(answer);
     if (outcome_is_late(outcome)) {
         answer->answers->timed_out++;
         (void)uva_error_set(&answer->why, ETIMEDOUT,
@@ -309,7 +313,7 @@ static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
         else
             answer_fail(answer, outcome);
     }
-    answer_free(answer);
+    free(answer);
 }
 
 /* ---- the start ----------------------------------------------------------- */
@@ -394,10 +398,10 @@ static void answer_refuse(struct uva__answer *answer,
                           const struct uva_outcome *outcome)
 {
     uva_stream_release(answer->stream);
-    answer->stream = NULL;
     answer->answers->failed++;
+    answer_leave(answer);
     answer_fail(answer, outcome);
-    answer_free(answer);
+    free(answer);
 }
 
 static void answer_on_rights(void *ctx, const struct uva_outcome *outcome)
@@ -458,14 +462,12 @@ void uva__answer_start(struct uva__answers *answers,
                                           .ctx = answer});
 }
 
-/* An answer that has no stream is about to end: its connection may read the
- * next request meanwhile. */
 static struct uva__answer *answer_find(const struct uva__answers *answers,
                                        int64_t id)
 {
     struct uva__answer *answer = answers->first;
 
-    while (answer != NULL && (answer->id != id || answer->stream == NULL))
+    while (answer != NULL && answer->id != id)
         answer = answer->next;
     return answer;
 }
@@ -482,11 +484,11 @@ int uva__answer_end(struct uva__answers *answers, int64_t id)
                         "the query was ended: DELETE /queries/%" PRId64, id);
     uva__rights_drop(&answer->question);
     uva_stream_drop(answer->stream);
-    answer->stream = NULL;
+    answer_leave(answer);
     if (answer->has_begun)
         answer_cut(answer, &outcome);
     else
         answer_fail(answer, &outcome);
-    answer_free(answer);
+    free(answer);
     return 0;
 }
