@@ -70,6 +70,7 @@ class Metrics(unittest.TestCase):
         self.server.ask(query("SELECT nothing"))
         silent = FOREVER.replace("SELECT i, ", "SELECT count(*), ")
         self.assertEqual(self.server.ask(query(silent, timeout=50)).status, 504)
+        self.server.wait(lambda stats: stats["database"]["used"] == 0)
         with self.server.client() as client:
             client.request(query(FOREVER))
             client.until(b"\r\n\r\n")
