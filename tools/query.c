@@ -373,12 +373,13 @@ static void query_on_detached(void *ctx)
     uva_runtime_get_stats(q->runtime, &q->stats);
 }
 
-/* All has been written, or never will be. */
+/* All has been written, or never will be. A reader that leaves has seen a part
+ * of a chunk, of unknown size: then what was given to the output counts. */
 static void query_end_target(struct query *q)
 {
     const struct uva__output_written *written = &q->output.written;
 
-    if (is_encoded(&q->options)) {
+    if (is_encoded(&q->options) && !q->reader_gone) {
         q->tally.bytes = written->bytes;
         q->tally.rows = written->rows;
         q->tally.batches = written->batches;

@@ -406,6 +406,17 @@ class HowItEnds(Query):
         self.assertEqual(process.wait(PATIENCE), 0)
         self.assertIn("the reader stopped", said)
 
+    def test_a_batch_that_was_read_in_part_counts(self):
+        wide = ENDLESS + "SELECT hex(zeroblob(50000)) AS zeros FROM n"
+        process = self.start(wide, "--batch-bytes=400000",
+                             stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.assertEqual(process.stdout.readline(), b"zeros\n")
+        process.stdout.close()  # the pipe has no room for a batch
+        said = process.stderr.read().decode()
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertRegex(said, "the reader stopped: [1-9].* rows in [1-9]")
+
     def test_a_reader_that_goes_stops_a_query_without_a_row(self):
         process = self.start(NEVER_A_ROW, "--quiet")
         process.stdout.close()
