@@ -7,7 +7,7 @@
  *     $ ./a.out "$SQLITE" & until [ -S readings.sock ]; do :; done; \
  *         python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); \
  *         s.connect("readings.sock"); print(*s.makefile(), sep="", end="")'; \
- *         kill $!; wait || true
+ *         kill $!; wait || true; rm readings.sock
  *     degrees
  *     20.1
  *     20.5
