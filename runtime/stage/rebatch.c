@@ -104,12 +104,16 @@ static void piece_put(struct rebatch *r, struct piece *piece)
 }
 
 /* Keeps a batch; one without rows is dropped. */
-static int rebatch_keep(struct rebatch *r, struct uva_batch *in, int64_t bytes)
+static int rebatch_keep(struct rebatch *r, struct uva_batch *in, int64_t bytes,
+                        struct uva_error *error)
 {
     struct piece *piece;
 
     if (in->data.array.length == 0)
         return 0;
+    if (in->data.array.length > INT64_MAX - r->rows)
+        return uva_error_set(error, EOVERFLOW,
+                             "rebatch: too many rows wait to be joined");
     piece = piece_new(r, in->metadata);
     if (piece == NULL)
         return ENOMEM;
@@ -211,17 +215,17 @@ static bool rebatch_fits(struct rebatch *r, int64_t count, int *code)
                         uva__concat_bytes(r->concat) <= r->bytes_max;
 }
 
-/* Finds the largest number of rows from 1 to `most` that fit into one batch,
- * near the number of the last one. A single row always fits. */
-static int rebatch_find(struct rebatch *r, int64_t most, int64_t *count)
+/* Finds the largest number of rows that fit into one batch, near the number of
+ * the last one, where `too_many` do not fit. A single row is never too many. */
+static int rebatch_find(struct rebatch *r, int64_t too_many, int64_t *count)
 {
-    int64_t fits = 1, too_many = most + 1, probe = r->last_cut;
+    int64_t fits = 1, probe = r->last_cut;
     int code = 0;
 
     while (fits + 1 < too_many && code == 0) {
         if (probe <= fits || probe >= too_many)
-            probe = too_many > most ? smaller_of(fits * 2, most)
-                                    : fits + (too_many - fits) / 2;
+            probe =
+                fits < too_many / 4 ? fits * 2 : fits + (too_many - fits) / 2;
         if (rebatch_fits(r, probe, &code))
             fits = probe;
         else
@@ -431,7 +435,7 @@ static int rebatch_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     if (r->concat == NULL)
         code = uva__concat_new(r->allocator, in->schema, &r->concat);
     if (code == 0 && uva_array_is_live(&in->data))
-        code = rebatch_keep(r, in, uva__transform_input_size(emitter));
+        code = rebatch_keep(r, in, uva__transform_input_size(emitter), error);
     if (code != 0 || rebatch_waits(r))
         return code;
     code = rebatch_emit(r, false, emitter, error);

@@ -778,6 +778,53 @@ START_TEST(what_cannot_be_joined_stays_apart)
 }
 END_TEST
 
+/* Columns of nulls need no memory. */
+static struct uva_stream *stream_of_nulls(int64_t rows, size_t count)
+{
+    struct ArrowDeviceArray arrays[4];
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+
+    plain_schema(&schema, "+s", "", 1);
+    plain_schema(schema.children[0], "n", "", 0);
+    for (size_t i = 0; i < count; i++) {
+        plain_array(&array, rows, 1, 1);
+        plain_array(array.children[0], rows, 0, 0);
+        array.children[0]->null_count = rows;
+        uva_array_from_cpu(&array, &arrays[i]);
+    }
+    return uva_stream_from_arrays(loop.runtime, &schema, arrays, count);
+}
+
+START_TEST(rows_may_be_as_many_as_can_be_counted)
+{
+    static const struct uva_rebatch options[] = {
+        {.rows = INT64_MAX}, {.bytes = 1}, {.rows = INT64_MAX, .bytes = 1}};
+    struct uva_stream *stream = stream_of_nulls(INT64_MAX, 1);
+
+    ck_assert_int_eq(uva_stream_rebatch(stream, &options[_i]), 0);
+    consumer.transcribes = false;
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    recording_ended(&consumer, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(consumer.outcome.rows, INT64_MAX);
+}
+END_TEST
+
+START_TEST(more_rows_than_can_be_counted_are_not_lost)
+{
+    struct uva_stream *stream = stream_of_nulls(INT64_MAX / 4 + 1, 4);
+
+    ck_assert_int_eq(
+        uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = INT64_MAX}),
+        0);
+    consumer.transcribes = false;
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    recording_ended(&consumer, UVA_END_FAILED, EOVERFLOW, "too many rows");
+}
+END_TEST
+
 int main(void)
 {
     TCase *rows = tcase_create("rows");
@@ -787,6 +834,7 @@ int main(void)
                     a_stage_of_rows_takes_its_memory_from_the_runtime, NULL);
     suite_add_loops(rows, 0, 3, offsets_that_point_to_nothing_are_an_error,
                     NULL);
+    suite_add_loops(rows, 0, 3, rows_may_be_as_many_as_can_be_counted, NULL);
     suite_add_loops(rows, 0, 7, rows_are_limited, NULL);
     suite_add_loops(rows, 0, 4 * 8, batches_with_and_without_nulls_are_joined,
                     NULL);
@@ -806,6 +854,7 @@ int main(void)
               rows_do_not_wait_while_a_batch_is_at_hand,
               rows_that_wait_for_a_worker_need_no_timer,
               data_of_a_device_is_split_and_not_joined,
-              what_cannot_be_joined_stays_apart, NULL);
+              what_cannot_be_joined_stays_apart,
+              more_rows_than_can_be_counted_are_not_lost, NULL);
     return suite_main("rows", set_up, tear_down, rows, NULL);
 }
