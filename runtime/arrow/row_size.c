@@ -20,6 +20,7 @@
 #include "arrow/bits.h"
 #include "arrow/buffer.h"
 #include "arrow/format.h"
+#include "base/sum.h"
 
 enum {
     ROW_SIZE_WORK_MAX = 1 << 24, /* items and nodes that one walk looks at */
@@ -41,12 +42,6 @@ struct row_size_part {
 
 static int64_t row_size_node(struct row_size_walk *walk,
                              const struct row_size_part *part);
-
-/* No sum of sizes is larger than an integer. */
-static int64_t row_size_sum(int64_t a, int64_t b)
-{
-    return a > INT64_MAX - b ? INT64_MAX : a + b;
-}
 
 /* Whether it may look at `count` items; then they are counted. */
 static bool row_size_may_read(struct row_size_walk *walk, int64_t count)
@@ -89,8 +84,8 @@ static int64_t row_size_columns(struct row_size_walk *walk,
     int64_t sum = 0;
 
     for (int64_t i = 0; i < part->array->n_children; i++)
-        sum = row_size_sum(sum, row_size_child(walk, part, i, part->at,
-                                               part->at + part->count));
+        sum = uva__sum(sum, row_size_child(walk, part, i, part->at,
+                                           part->at + part->count));
     return sum;
 }
 
@@ -101,7 +96,7 @@ static int64_t row_size_unread(struct row_size_walk *walk,
     int64_t sum = 0;
 
     for (int64_t i = 0; i < part->array->n_children && part->at == 0; i++)
-        sum = row_size_sum(sum, row_size_child(walk, part, i, 0, INT64_MAX));
+        sum = uva__sum(sum, row_size_child(walk, part, i, 0, INT64_MAX));
     return sum;
 }
 
@@ -170,11 +165,11 @@ static int64_t row_size_of_list_views(struct row_size_walk *walk,
         if (from < 0 || from > most || size <= 0 || size > most - from ||
             row_size_is_null(part->array, at))
             continue;
-        sum = row_size_sum(
+        sum = uva__sum(
             sum, row_size_extend(walk, part, 0, &run,
                                  (struct row_size_run){from, from + size}));
     }
-    return row_size_sum(sum, row_size_child(walk, part, 0, run.from, run.to));
+    return uva__sum(sum, row_size_child(walk, part, 0, run.from, run.to));
 }
 
 /* The size of the rows with type id `id` in child `i` of a dense union. */
@@ -193,11 +188,11 @@ static int64_t row_size_of_member(struct row_size_walk *walk,
         from =
             uva__buffer_integer(part->array->buffers[1], sizeof(int32_t), at);
         if (from >= 0 && from < most)
-            sum = row_size_sum(
+            sum = uva__sum(
                 sum, row_size_extend(walk, part, i, &run,
                                      (struct row_size_run){from, from + 1}));
     }
-    return row_size_sum(sum, row_size_child(walk, part, i, run.from, run.to));
+    return uva__sum(sum, row_size_child(walk, part, i, run.from, run.to));
 }
 
 static int64_t row_size_of_dense_union(struct row_size_walk *walk,
@@ -214,7 +209,7 @@ static int64_t row_size_of_dense_union(struct row_size_walk *walk,
     for (int64_t i = 0; i < n; i++, ids = behind) {
         const long id = strtol(ids + 1, &behind, 10);
 
-        sum = row_size_sum(sum, row_size_of_member(walk, part, i, id));
+        sum = uva__sum(sum, row_size_of_member(walk, part, i, id));
     }
     return sum;
 }
@@ -252,8 +247,8 @@ static int64_t row_size_of_runs(struct row_size_walk *walk,
         return row_size_unread(walk, part);
     from = row_size_runs_before(ends, width, part->at);
     to = row_size_runs_before(ends, width, part->at + part->count);
-    return row_size_sum(row_size_child(walk, part, 0, from, to),
-                        row_size_child(walk, part, 1, from, to));
+    return uva__sum(row_size_child(walk, part, 0, from, to),
+                    row_size_child(walk, part, 1, from, to));
 }
 
 static int64_t row_size_below(struct row_size_walk *walk,
@@ -297,7 +292,7 @@ static int64_t row_size_of_views(struct row_size_walk *walk,
             uva__buffer_integer(array->buffers[1], sizeof(int32_t), at * 4);
 
         if (size > ROW_SIZE_VIEW_INLINE && !row_size_is_null(array, at))
-            sum = row_size_sum(sum, size < most ? size : most);
+            sum = uva__sum(sum, size < most ? size : most);
     }
     return sum;
 }
@@ -368,19 +363,19 @@ static int64_t row_size_node(struct row_size_walk *walk,
     assert(code == 0);
     (void)code;
     for (int32_t i = 0; i < layout.n_buffers; i++)
-        sum = row_size_sum(sum, row_size_buffer(walk, part, &layout, i));
+        sum = uva__sum(sum, row_size_buffer(walk, part, &layout, i));
     if (layout.variadic)
-        sum = row_size_sum(sum, row_size_of_views(walk, part, &layout));
+        sum = uva__sum(sum, row_size_of_views(walk, part, &layout));
     if (array->n_children > 0)
-        sum = row_size_sum(sum, row_size_below(walk, part, &layout));
+        sum = uva__sum(sum, row_size_below(walk, part, &layout));
     if (array->dictionary != NULL && array->dictionary->length > 0 &&
-        part->at == 0)
-        sum = row_size_sum(
-            sum,
-            row_size_node(walk, &(struct row_size_part){
-                                    part->schema->dictionary, array->dictionary,
-                                    array->dictionary->offset,
-                                    array->dictionary->length}));
+        part->at == 0) {
+        const struct row_size_part values = {
+            part->schema->dictionary, array->dictionary,
+            array->dictionary->offset, array->dictionary->length};
+
+        sum = uva__sum(sum, row_size_node(walk, &values));
+    }
     return sum;
 }
 

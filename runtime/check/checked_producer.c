@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "arrow/structs.h"
+#include "base/sum.h"
 #include "check/layout_probe.h"
 #include "uvarrow/arrow.h"
 
@@ -197,7 +198,7 @@ static struct ArrowAsyncProducer *call_target_locked(struct producer_call *call)
     else if (call->n < 1 || *early < 0)
         *early = -1;
     else
-        *early = call->n > INT64_MAX - *early ? INT64_MAX : *early + call->n;
+        *early = uva__sum(*early, call->n);
     return NULL;
 }
 

@@ -244,7 +244,7 @@ static int writer_on_batch(void *ctx, struct uva_batch *batch)
     code = writer_write(w, &part);
     if (code == 0) {
         w->batches += is_batch;
-        w->rows += rows;
+        w->rows = rows > INT64_MAX - w->rows ? INT64_MAX : w->rows + rows;
     }
     if (code != 0 || w->why.code != 0)
         return code;

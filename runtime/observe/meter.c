@@ -160,7 +160,8 @@ void uva__meter_note_wakeup(struct uva__meter *meter)
 static int64_t counter_sum(const struct uva__counter *a,
                            const struct uva__counter *b)
 {
-    return uva__counter_get(a) + uva__counter_get(b);
+    return (int64_t)((uint64_t)uva__counter_get(a) +
+                     (uint64_t)uva__counter_get(b));
 }
 
 /* The extraction that runs a map is part of a later stage. */

@@ -9,6 +9,7 @@
 #include <assert.h>
 
 #include "arrow/buffer.h"
+#include "base/sum.h"
 #include "sink/sink.h"
 #include "stream/inlet.h"
 
@@ -94,8 +95,7 @@ static inline void uva__consumer_accept(struct uva__consumer *consumer,
                                         int64_t rows)
 {
     consumer->delivered++;
-    consumer->rows =
-        rows > INT64_MAX - consumer->rows ? INT64_MAX : consumer->rows + rows;
+    consumer->rows = uva__sum(consumer->rows, rows);
 }
 
 /* Requests one more batch. Thread: loop, once the schema is known. */

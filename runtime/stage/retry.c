@@ -23,6 +23,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/sum.h"
 #include "stage/stage.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
@@ -275,7 +276,7 @@ static struct uva__task *retry_take(struct uva__source *source)
                     task->info.ordinal);
     task->info.ordinal = r->ordinal++;
     r->passed++;
-    r->rows += task->array.array.length;
+    r->rows = uva__sum(r->rows, task->array.array.length);
     return task;
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sum.h"
 #include "base/time_limits.h"
 #include "observe/observe.h"
 #include "stream/check_hop.h"
@@ -47,9 +48,8 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
 static void producer_note_request(struct uva__producer *p, int64_t n)
 {
     struct uva__counter *all = &p->meter->loop.requested;
-    const int64_t before = uva__counter_get(all);
 
-    uva__counter_set(all, n > INT64_MAX - before ? INT64_MAX : before + n);
+    uva__counter_set(all, uva__sum(uva__counter_get(all), n));
     uva__producer_state_note_request(&p->loop->state, n);
 }
 

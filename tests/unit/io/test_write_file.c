@@ -16,6 +16,7 @@
 #include "support/check_suite.h"
 #include "support/faulty_libc.h"
 #include "support/fixture.h"
+#include "support/plain_tree.h"
 #include "uvarrow/io.h"
 
 enum {
@@ -178,6 +179,38 @@ START_TEST(a_reader_gets_all)
     ck_assert_int_eq(run.outcome.rows, BATCHES * ROWS);
     ck_assert_int_eq(run.bytes, received);
     ck_assert_int_gt(received, BYTES);
+}
+END_TEST
+
+/* Columns of nulls need no memory. */
+static struct uva_stream *stream_of_nulls(int64_t rows)
+{
+    struct ArrowDeviceArray arrays[5];
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+
+    plain_schema(&schema, "+s", "", 1);
+    plain_schema(schema.children[0], "n", "", 0);
+    for (int i = 0; i < 5; i++) {
+        plain_array(&array, rows, 1, 1);
+        plain_array(array.children[0], rows, 0, 0);
+        array.children[0]->null_count = rows;
+        uva_array_from_cpu(&array, &arrays[i]);
+    }
+    return uva_stream_from_arrays(f.loop.runtime, &schema, arrays, 5);
+}
+
+START_TEST(rows_are_counted_as_far_as_possible)
+{
+    uva_stream_release(stream);
+    stream = stream_of_nulls(INT64_MAX / 4);
+    reads = true;
+    start(PIPE, false);
+    loop_until(&f.loop, is_done, NULL);
+    ck_assert_int_eq(run.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(run.outcome.batches, 5);
+    ck_assert_int_eq(run.outcome.rows, INT64_MAX);
+    ck_assert_int_eq(plain_live(), 0);
 }
 END_TEST
 
@@ -421,7 +454,8 @@ int main(void)
     suite_add_loops(all, 0, KINDS, a_drop_ends_the_wait, NULL);
     suite_add_loops(all, 0, 2 * KINDS, a_drain_waits_for_writes, NULL);
     suite_add_loops(all, 0, 2 * KINDS, a_close_ends_the_wait, NULL);
-    suite_add(all, a_write_without_a_thread_ends_the_stream,
+    suite_add(all, rows_are_counted_as_far_as_possible,
+              a_write_without_a_thread_ends_the_stream,
               descriptors_that_run_out_are_reported, each_allocation_fails_once,
               NULL);
     return suite_run(suite);
