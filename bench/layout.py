@@ -9,6 +9,11 @@ def wrapped(text, **names):
                          break_on_hyphens=False, break_long_words=False)
 
 
+def medians(rounds):
+    """The begin of a sentence about figures of so many rounds"""
+    return "One round" if rounds == 1 else f"Medians of {rounds} rounds"
+
+
 def number(x):
     if abs(x) >= 100 or x == int(x):
         return f"{x:,.0f}"

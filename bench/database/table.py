@@ -3,7 +3,7 @@
 them with the targets."""
 import os
 
-from layout import wrapped
+from layout import medians, wrapped
 from report import number, table
 
 HEAD = """A program of asyncio reads {rows:,} flights, 19 columns of integers and texts,
@@ -16,7 +16,7 @@ worst. The driver alone is ADBC's driver, read on the thread of the loop, which 
 meanwhile: no way that uses this driver can be below its CPU time.
 `bench/database/client.py` has it all."""
 
-TIMES = """Of {code}. Medians of {rounds} round(s), on {processor}, {cores} cores, with the
+TIMES = """Of {code}. {medians}, on {processor}, {cores} cores, with the
 least and the most in brackets; load average when they ended: {load}. PostgreSQL
 {server} on the same machine, by TCP; {versions}. `cmake --preset bench && cmake
 --build --preset bench --target database_figures` measures again and writes this."""
@@ -161,7 +161,7 @@ def lines(kept):
     figures, count = kept["figures"], kept["batches"]
     yield from wrapped(HEAD, rows=kept["rows"])
     yield ""
-    yield from wrapped(TIMES, rounds=kept["rounds"], server=kept["server"],
+    yield from wrapped(TIMES, medians=medians(kept["rounds"]), server=kept["server"],
                        versions=versions(), **kept["machine"])
     for engine, title in ENGINES.items():
         yield ""
@@ -172,4 +172,4 @@ def lines(kept):
     yield ""
     yield from table(["CPU, us a batch", *LOOPS], call_rows(figures, count))
     yield ""
-    yield from table(["Target", "Measured", "", ""], target_rows(figures, count))
+    yield from table(["", "Measured", "Target", ""], target_rows(figures, count))

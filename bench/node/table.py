@@ -3,7 +3,7 @@
 import json
 import os
 
-from layout import wrapped
+from layout import medians, wrapped
 from report import number, table
 
 HEAD = """A program of Node.js reads {rows:,} flights, 19 columns of integers and
@@ -18,7 +18,7 @@ promise. Both count the rows, and make no object of a batch. The worker is one o
 rows make an object of each. The package of arrow-adbc is not on npm.
 `bench/node/client.js` has it all."""
 
-TIMES = """Of {code}. Medians of {rounds} round(s), on {processor}, {cores} cores, with
+TIMES = """Of {code}. {medians}, on {processor}, {cores} cores, with
 the least and the most in brackets; load average when they ended: {load}.{loaded}
 Node.js {node}; {versions}. `cmake --preset bench && cmake --build --preset bench
 --target node_figures` measures again and writes this."""
@@ -112,7 +112,7 @@ def lines(kept):
     yield from wrapped(HEAD, rows=kept["rows"])
     yield ""
     yield from wrapped(
-        TIMES, rounds=kept["rounds"], node=kept["node"], versions=versions(),
+        TIMES, medians=medians(kept["rounds"]), node=kept["node"], versions=versions(),
         loaded=LOADED if machine["load"] >= LOADED_FROM else "", **machine)
     for title, ways in TABLES.items():
         found = list(rows(figures, ways, ("seconds", "s", 1), ("cpu", "s", 1),

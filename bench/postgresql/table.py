@@ -2,7 +2,7 @@
 """Turns the figures of figures.py into a section of docs/benchmarks.md."""
 import os
 
-from layout import wrapped
+from layout import medians, wrapped
 from report import number, table
 
 HEAD = """One process with one event loop of asyncio's, 50 tasks that share 8
@@ -16,7 +16,7 @@ the database first, in which the driver reads the catalog of all types. The inge
 is of a million rows of three columns, from a table of Arrow, and from a list of
 tuples by COPY. `bench/postgresql/client.py` has it all."""
 
-TIMES = """Of {code}. Medians of {rounds} round(s), on {processor}, {cores} cores, with the
+TIMES = """Of {code}. {medians}, on {processor}, {cores} cores, with the
 least and the most in brackets; load average when they ended: {load}. PostgreSQL
 {server} on the same machine, through a socket of Unix; {versions}. `cmake
 --preset bench && cmake --build --preset bench --target postgresql_figures`
@@ -74,7 +74,7 @@ def lines(kept):
     figures = kept["figures"]
     yield from wrapped(HEAD)
     yield ""
-    yield from wrapped(TIMES, rounds=kept["rounds"], server=kept["server"],
+    yield from wrapped(TIMES, medians=medians(kept["rounds"]), server=kept["server"],
                        versions=versions(), **kept["machine"])
     yield ""
     yield from table(["", *TITLES], rows(figures))

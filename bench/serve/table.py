@@ -3,6 +3,7 @@
 two marks, and compares them with the targets."""
 import textwrap
 
+from layout import medians
 from report import number, table
 
 BEGIN = "<!-- bench/serve/figures.py: begin -->\n"
@@ -24,7 +25,7 @@ memory with many queries at once, the server's own part is what `memory_held` st
 98 MiB of 471 for 200 of them on an idle machine; the rest is mostly the pages that
 SQLite keeps, 2 MB a connection."""
 
-TIMES = """Of {code}{counted}. Medians of {rounds} round(s), on {processor}, {cores} cores, with
+TIMES = """Of {code}{counted}. {medians}, on {processor}, {cores} cores, with
 least and most in brackets; load average when they ended: {load}. `cmake --preset
 bench && cmake --build --preset bench --target serve_figures` measures again and
 writes this."""
@@ -149,7 +150,7 @@ def lines(kept):
     code = kept["machine"]["code"]
     counted = kept.get("counted", code)
     yield from textwrap.wrap(TIMES.format(
-        rounds=kept["rounds"], **kept["machine"],
+        medians=medians(kept["rounds"]), **kept["machine"],
         counted="" if counted == code else f"; instructions: {counted}"), 80,
                              break_on_hyphens=False, break_long_words=False)
     yield ""
@@ -164,11 +165,11 @@ def lines(kept):
     yield from table(["Most memory of the process (RSS)", *heads, "datasette"],
                      each_rows(figures, MEMORY))
     yield ""
-    yield from table(["p50 of `/health`, asked every 10 ms beside", *heads,
+    yield from table(["p50 of `/health`, asked every 10 ms meanwhile", *heads,
                       "datasette"],
                      each_rows(figures, PINGS))
     yield ""
-    yield from table(["Target", "Measured", "", ""], target_rows(figures))
+    yield from table(["", "Measured", "Target", ""], target_rows(figures))
 
 
 def section(kept):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns the figures of figures.py into a section of docs/benchmarks.md."""
 
-from layout import wrapped
+from layout import medians, wrapped
 from report import number, table
 
 HEAD = """A table of {rows:,} rows and four columns of one type is read from a file
@@ -10,7 +10,7 @@ in memory: by `uvarrow query`, and by programs of Python. A figure is the CPU ti
 of a whole process for a value, without the time for a table that has no rows;
 then the CPU time and the peak of memory of the process, imports included."""
 
-TIMES = """Medians of {rounds} round(s), on {processor}, {cores} cores, with the
+TIMES = """{medians}, on {processor}, {cores} cores, with the
 least and the most in brackets; load average when they ended: {load}. Commit
 {commit}; {versions}. `cmake --preset bench && cmake --build --preset bench
 --target values_figures` measures again and writes this."""
@@ -67,7 +67,7 @@ def lines(kept):
     figures = kept["figures"]
     yield from wrapped(HEAD, rows=kept["rows"])
     yield ""
-    yield from wrapped(TIMES, rounds=kept["rounds"], commit=kept["commit"],
+    yield from wrapped(TIMES, medians=medians(kept["rounds"]), commit=kept["commit"],
                        versions=", ".join(kept["versions"]), **kept["machine"])
     yield ""
     yield from table(["", *TITLES], rows(figures))
