@@ -119,6 +119,7 @@ MAY = {
                       "options.h"],
     "tools/serve/compressor.c": ["uvarrow/", "<zlib.h>", "<zstd.h>"],
     "tools/serve/reading.c": ["adbc/sql.h"],
+    "tools/serve/response.c": ["base/utf8.h"],
     "tools/serve/tls.c": ["uvarrow/", "<openssl/err.h>", "<openssl/ssl.h>",
                           "<openssl/x509v3.h>",
                           "<uv.h>"],

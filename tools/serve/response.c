@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
+
 static const char *reason(int status)
 {
     static const struct {
@@ -141,34 +143,10 @@ int uva__response_head(const struct uva__response *response,
 
 /* ---- errors -------------------------------------------------------------- */
 
-/* Returns the length of the valid character of UTF-8 at `at`; 0 if it is
- * invalid. Overlong forms and surrogates are invalid. */
-static size_t utf8_length(const unsigned char *at)
+static int quote_one(const char **at, struct uva__bytes *out)
 {
-    static const unsigned char LEAST[] = {0, 0, 0x80, 0xa0, 0x90};
-    const unsigned char first = at[0];
-    const size_t length = first < 0x80   ? 1
-                          : first < 0xc2 ? 0
-                          : first < 0xe0 ? 2
-                          : first < 0xf0 ? 3
-                          : first < 0xf5 ? 4
-                                         : 0;
-    size_t i;
-
-    for (i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    if ((first == 0xe0 || first == 0xf0) && at[1] < LEAST[length])
-        return 0;
-    if ((first == 0xed && at[1] > 0x9f) || (first == 0xf4 && at[1] > 0x8f))
-        return 0;
-    return length;
-}
-
-static int quote_one(const unsigned char **at, struct uva__bytes *out)
-{
-    const size_t length = utf8_length(*at);
-    const unsigned char *c = *at;
+    const size_t length = uva__utf8_size(*at);
+    const char *c = *at;
     char text[8];
 
     *at += length > 0 ? length : 1;
@@ -176,17 +154,16 @@ static int quote_one(const unsigned char **at, struct uva__bytes *out)
         return add(out, "\xef\xbf\xbd");
     if (length > 1 || (*c >= ' ' && strchr("\"\\<>&\x7f", *c) == NULL))
         return uva__bytes_add(out, c, length);
-    (void)snprintf(text, sizeof(text), "\\u%04x", *c);
+    (void)snprintf(text, sizeof(text), "\\u%04x", (unsigned)*c);
     return add(out, text);
 }
 
 int uva__response_quote(const char *text, struct uva__bytes *out)
 {
-    const unsigned char *at = (const unsigned char *)text;
     int code = add(out, "\"");
 
-    while (code == 0 && *at != '\0')
-        code = quote_one(&at, out);
+    while (code == 0 && *text != '\0')
+        code = quote_one(&text, out);
     return code == 0 ? add(out, "\"") : code;
 }
 
