@@ -705,9 +705,8 @@ static int32_t class_kept_locked(const struct uva__pool_class *pool_class,
 
 /* Whether the thread exits: at the end, beyond the cap (another thread was
  * started while one waited or was written off, and that has ended), or for want
- * of work. A
- * thread inside a job does not count as free, as it may be stuck; a thread that
- * is being started does not either, as that may fail. */
+ * of work. A thread inside a job does not count as free, as it may be stuck; a
+ * thread that is being started does not either, as that may fail. */
 static bool worker_is_done_locked(const struct uva__worker *worker)
 {
     const struct uva_workers *workers = worker->workers;

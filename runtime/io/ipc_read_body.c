@@ -509,7 +509,6 @@ static int array_fill_dictionary(struct array_walk *w, struct ArrowArray *array)
 {
     const int32_t dictionary = w->field->dictionary;
     struct ArrowArray *made;
-    int code = 0;
 
     if (dictionary < 0)
         return 0;
@@ -520,8 +519,7 @@ static int array_fill_dictionary(struct array_walk *w, struct ArrowArray *array)
     array->dictionary = made;
     if (w->source->values != NULL)
         return uva_array_to_cpu(&w->source->values[dictionary], made);
-    code = array_fill(w, w->source->plan->dictionaries[dictionary].field, made);
-    return code;
+    return array_fill(w, w->source->plan->dictionaries[dictionary].field, made);
 }
 
 static int array_fill(struct array_walk *w, int32_t at,

@@ -76,8 +76,7 @@ static int32_t thread_self(void)
     return thread_number;
 }
 
-/* Copies a name to `to`, of `size` bytes: nobody keeps it until it is written.
- */
+/* Copies a name to `to`, of `size` bytes: it may end before it is written. */
 static void record_name(char *to, size_t size, const char *name)
 {
     to[size - 1] = '\0';

@@ -384,7 +384,6 @@ int uva__connection_send(struct uva__connection *connection,
 {
     struct uva__bytes head = {0};
     char size[24] = "";
-    int code;
 
     assert(connection->status != 0 && bytes > 0);
     if (connection->body == UVA__BODY_OMITTED) {
@@ -397,10 +396,9 @@ int uva__connection_send(struct uva__connection *connection,
     head.data = size;
     head.size = strlen(size);
     connection->bytes += bytes;
-    code =
-        connection_write(connection, &head, part,
-                         connection->body == UVA__BODY_CHUNKED ? "\r\n" : "");
-    return code;
+    return connection_write(connection, &head, part,
+                            connection->body == UVA__BODY_CHUNKED ? "\r\n"
+                                                                  : "");
 }
 
 bool uva__connection_is_full(struct uva__connection *connection)
