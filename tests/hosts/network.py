@@ -84,6 +84,13 @@ def mend(host):
     ip("link", "set", f"p{host}", "up", host="sw")
 
 
+def processes(host):
+    """The numbers of the processes on a host"""
+    return [int(pid) for pid in subprocess.run(
+        ["ip", "netns", "pids", host], check=True, capture_output=True,
+        text=True).stdout.split()]
+
+
 def slow(host, rate):
     """What the host sends is limited, to 10mbit for example. Returns whether the
     kernel can do that."""

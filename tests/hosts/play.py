@@ -92,25 +92,31 @@ class Server:
 class Reader:
     """The process that reads"""
 
-    def __init__(self, how):
+    def __init__(self, how, python):
         self.changed = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, os.path.join(HERE, "reader.py"), json.dumps(how)],
-            stdout=subprocess.PIPE, text=True)
+            [python, os.path.join(HERE, "reader.py"), json.dumps(how)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def line(self):
+        """Its next line; engines print others between them"""
+        return next((line for line in self.process.stdout
+                     if line == "reached\n" or line.startswith("{")), "")
 
     def reached(self):
-        line = self.process.stdout.readline()
+        line = self.line()
         expect(line == "reached\n", f"it ends before the trouble: {line}")
         self.changed = time.monotonic()
 
     def result(self):
         """What it says in the end, and how long after the trouble"""
-        line = self.process.stdout.readline()
+        line = self.line()
         seconds = time.monotonic() - self.changed
         expect(line.startswith("{"), f"no result: {line}")
         return json.loads(line), seconds
 
     def status(self):
+        self.process.stdin.close()
         try:
             return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -163,17 +169,20 @@ def none(servers):
 class Play:
     """`trouble` comes when the reader has `tell` batches; before it begins, if that
     is 0. `end` is complete, left or error; an error names host 2. `limit` is in
-    seconds from the trouble to the end, for a busy machine."""
+    seconds from the trouble to the end, for a busy machine. `cannot` has what of
+    "names", "quiet" and "steady" an engine does not do. `least` is sum where the
+    engine decides which host makes a batch."""
+    python = sys.executable
 
     def __init__(self, name, trouble, end, limit, *, parts=3, batches=200,
                  pause=0.01, rows=ROWS, replicas=1, tell=30, connections=8,
                  leave=0, limits=None, long=False, example=False, wait=0.0,
-                 steady=False):
+                 steady=False, unchecked=False, cannot=(), least=min):
         self.name, self.trouble, self.end, self.limit = name, trouble, end, limit
         self.parts, self.batches, self.rows = parts, batches, rows
-        self.pause, self.replicas = pause, replicas
+        self.pause, self.replicas, self.least = pause, replicas, least
         self.tell, self.connections, self.leave = tell, connections, leave
-        self.limits = limits or {}
+        self.limits, self.unchecked, self.cannot = limits or {}, unchecked, cannot
         self.long, self.example, self.wait, self.steady = (long, example, wait,
                                                            steady)
 
@@ -184,7 +193,8 @@ class Play:
     def how(self):
         how = {"uri": location("1"), "sql": self.query(), "limits": self.limits,
                "connections": self.connections, "tell": self.tell,
-               "leave": self.leave, "pause": self.wait}
+               "leave": self.leave, "pause": self.wait,
+               "unchecked": self.unchecked}
         if self.example:
             how["parts"] = [
                 ([location(HOSTS[(part + i) % 3]) for i in range(self.replicas)],
@@ -237,48 +247,74 @@ def check_rows(play, result):
 def check_names(play, result):
     """Of the hosts, the error names the one that failed."""
     if play.end == "error":
-        named = set(re.findall(r"10\.77\.0\.(\d+)", result["text"]))
-        expect(BAD in named and named <= {BAD},
-               f"the error names {sorted(named)}: {result['text']}")
+        named = hosts_in(result["text"])
+        demand(play, "names", named == {BAD},
+              f"the error names {sorted(named)}: {result['text']}")
+
+
+def hosts_in(text):
+    return set(re.findall(r"10\.77\.0\.(\d+)", text))
+
+
+def demand(play, what, holds, text):
+    """That it holds, unless an engine cannot: then the row of the table says so."""
+    expect(holds or what in play.cannot, text)
 
 
 def check_quiet(play, servers):
-    """No server that can be reached has an open stream a second later."""
+    """No server that can be reached has an open stream a second later. Returns
+    after how many seconds."""
+    begin = time.monotonic()
     reached = [server for server in servers.values() if server.process and
                not (play.trouble is cut and server.host == BAD)]
-    if not within(SETTLE, lambda: not any(s.state()["open"] for s in reached)):
-        raise Wrong("open streams: " + ", ".join(
-            f"{s.host}: {s.state()['open']}" for s in reached))
+    quiet = within(SETTLE, lambda: not any(s.state()["open"] for s in reached))
+    demand(play, "quiet", quiet, "open streams")
+    return round(time.monotonic() - begin, 1) if quiet else None
 
 
-def watch_steady(servers):
-    """Beside a slow reader the servers do not grow."""
-    before = {host: server.state() for host, server in servers.items()}
+def watch_steady(play, servers):
+    """Beside a slow reader the servers do not grow. Returns by how many bytes, and
+    their states in the end."""
+    before = states(servers)
     time.sleep(SLOW_SECONDS)
-    after = {host: server.state() for host, server in servers.items()}
-    grown = [after[host]["resident"] - before[host]["resident"] for host in HOSTS]
-    made = [after[host]["made"] - before[host]["made"] for host in HOSTS]
-    expect(min(made) > 0, f"they stand still: {made}")
-    expect(max(grown) <= GROWTH, f"servers grew by {grown} bytes")
-    return (f"servers grew by {max(grown) / (1 << 20):.1f} MB in {SLOW_SECONDS} s, "
-            f"and made {sum(made)} batches")
+    after = states(servers)
+    grown = [after[host]["resident"] - before[host]["resident"] for host in servers]
+    made = [after[host]["made"] - before[host]["made"] for host in servers]
+    expect(play.least(made) > 0, f"they stand still: {made}")
+    demand(play, "steady", max(grown) <= GROWTH, f"servers grew by {grown} bytes")
+    return max(grown), after
+
+
+def states(servers):
+    return {host: server.state() for host, server in servers.items()}
+
+
+def held_back(before, grown, after, ended, result):
+    """What servers did beside a slow reader: by how much they grew since it began,
+    and in the last seconds, and how many batches none has read"""
+    held = max(after[host]["resident"] - before[host]["resident"] for host in before)
+    made = sum(ended[host]["made"] - before[host]["made"] for host in before)
+    return {"grown": round(grown / (1 << 20), 1), "held": held >> 20,
+            "ahead": made - result["batches"],
+            "note": f"servers grew by {grown / (1 << 20):.1f} MB in {SLOW_SECONDS} s"}
 
 
 def run(play, servers):
     """Plays it; returns its row of the table."""
-    note = ""
+    before = states(servers) if play.steady else None
     if play.tell == 0:
         play.trouble(servers)
-    reader = Reader(play.how())
+    reader = Reader(play.how(), play.python)
     try:
         reader.reached()
         if play.tell > 0:
             play.trouble(servers)
         if play.steady:
-            note = watch_steady(servers)
+            grown, after = watch_steady(play, servers)
         result, seconds = reader.result()
         expect(result["end"] == play.end, f"it ends otherwise: {result}")
-        check_quiet(play, servers)
+        quiet = check_quiet(play, servers)
+        ended = states(servers) if play.steady else None
         check_rows(play, result)
         check_names(play, result)
         expect(seconds <= play.limit, f"it took {seconds:.1f} s")
@@ -287,9 +323,22 @@ def run(play, servers):
     finally:
         reader.process.kill()
         reader.process.wait()
-    return {"name": play.name, "end": result["end"], "seconds": round(seconds, 1),
-            "limit": play.limit, "gap": round(result["longest"], 1),
-            "text": result["text"], "note": note}
+    row = {"name": play.name, "end": result["end"], "seconds": round(seconds, 1),
+           "limit": play.limit, "gap": round(result["longest"], 1),
+           "text": result["text"], "named": sorted(hosts_in(result["text"])),
+           "quiet": quiet, "note": ""}
+    if play.steady:
+        row.update(held_back(before, grown, after, ended, result))
+    if play.unchecked:
+        row.update(cost(result))
+    return row
+
+
+def cost(result):
+    """Of a stream that nothing disturbs"""
+    return {"mb_s": round(result["bytes"] / 1e6 / result["clock"]),
+            "cpu_us": round(result["cpu"] / (result["batches"] - 1) * 1e6),
+            "batch_kb": round(result["bytes"] / 1000 / (result["batches"] - 1))}
 
 
 def heal(servers):
@@ -320,8 +369,7 @@ def attempt(play, servers, rows):
     return True
 
 
-def play_all(plays):
-    servers = {host: Server(host) for host in HOSTS}
+def play_all(plays, servers):
     rows = []
     for server in servers.values():
         server.start()
@@ -346,10 +394,14 @@ def main():
             network.skip(str(error))
     network.enter()
     network.up(HOSTS)
-    failed, rows = play_all([play for play in PLAYS if (
-        play.name == how.only if how.only else how.all or not play.long)])
-    if how.results:
-        with open(how.results, "w", encoding="utf-8") as file:
+    end(*play_all([play for play in PLAYS if (
+        play.name == how.only if how.only else how.all or not play.long)],
+        {host: Server(host) for host in HOSTS}), how.results)
+
+
+def end(failed, rows, path):
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
             file.write("\n")
     print(f"{len(rows)} plays passed, {failed} failed")

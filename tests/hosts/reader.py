@@ -10,8 +10,13 @@ that each row comes once and in order. Its argument is a dict as JSON:
     pause           seconds that it waits after each batch
     parts           locations and tickets of the parts, instead of a query: read
                     by python/examples/flight.py
+    engine          a class of engine.py, which gives the stream instead
+    unchecked       true: the values of the rows are not looked at, so that the
+                    seconds are those of the stream
 
-The last line is the result, as JSON. It also ends with 0 if the stream failed.
+The last line is the result, as JSON. Then it waits for the end of its input, so that
+what a stream leaves behind is not ended by the end of the process. It also ends with
+0 if the stream failed.
 """
 import asyncio
 import importlib.util
@@ -32,20 +37,33 @@ EXAMPLE = os.path.join(HERE, "../../python/examples/flight.py")
 class Seen:
     """The rows of each part so far"""
 
-    def __init__(self):
+    def __init__(self, unchecked):
+        self.unchecked = unchecked
         self.next = {}
         self.batches = 0
         self.wrong = 0
         self.longest = 0.0  # seconds between two batches
         self.at = None
         self.listed = 0.0  # seconds until the parts were known
+        self.begin = None  # at the first batch: seconds, and those of CPU
+        self.bytes = 0  # after it
 
     def take(self, batch):
         now = time.monotonic()
         if self.at is not None:
             self.longest = max(self.longest, now - self.at)
         self.at = now
-        batch = batch.to_pyarrow()
+        if self.begin is None:
+            self.begin = now, time.process_time()
+        else:
+            self.bytes += batch.nbytes
+        self.batches += 1
+        if self.unchecked:
+            self.next[0] = self.next.get(0, 0) + len(batch)
+        else:
+            self.check(batch.to_pyarrow())
+
+    def check(self, batch):
         part = batch.column(0)[0].as_py()
         first = self.next.get(part, 0)
         right = (numpy.all(batch.column(0).to_numpy() == part) and
@@ -53,7 +71,15 @@ class Seen:
                                    numpy.arange(first, first + len(batch))))
         self.wrong += not right
         self.next[part] = first + len(batch)
-        self.batches += 1
+
+    def cost(self):
+        """Of the batches after the first: bytes, and seconds by the clock and of
+        CPU, of all threads"""
+        if self.begin is None:
+            return {}
+        return {"bytes": self.bytes, "batches": self.batches,
+                "clock": self.at - self.begin[0],
+                "cpu": time.process_time() - self.begin[1]}
 
 
 async def read(rows, how, seen):
@@ -95,17 +121,39 @@ async def read_example(how, seen):
                         for locations, ticket in how["parts"])), how, seen)
 
 
+async def read_engine(how, seen):
+    begun(how)
+    return await read(how["session"].rows(), how, seen)
+
+
+def kind(how):
+    if "session" in how:
+        return read_engine
+    return read_example if "parts" in how else read_query
+
+
 async def main(how):
-    seen, text = Seen(), ""
+    seen, text = Seen(how.get("unchecked")), ""
     try:
-        end = await (read_example if "parts" in how else read_query)(how, seen)
+        end = await kind(how)(how, seen)
     except Exception as error:
         end, text = "error", "; ".join([str(error),
                                         *getattr(error, "__notes__", [])])
     print(json.dumps({"end": end, "text": text, "rows": sum(seen.next.values()),
                       "wrong": seen.wrong, "longest": seen.longest,
-                      "listed": seen.listed}), flush=True)
+                      "listed": seen.listed, **seen.cost()}), flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+
+def start(how):
+    if "engine" not in how:
+        asyncio.run(main(how))
+        return
+    import engine
+    session = getattr(engine, how["engine"])(how)
+    asyncio.run(main({**how, "session": session}))
+    session.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(json.loads(sys.argv[1])))
+    start(json.loads(sys.argv[1]))

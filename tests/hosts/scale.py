@@ -42,7 +42,8 @@ def measure(uri, partitions, connections):
     most, ended = {"threads": 0, "resident": 0}, threading.Event()
     with subprocess.Popen(
             [sys.executable, os.path.join(HERE, "reader.py"), json.dumps(how)],
-            stdout=subprocess.PIPE, text=True) as process:
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            text=True) as process:
         watcher = threading.Thread(target=watch, args=(process, most, ended))
         watcher.start()
         process.stdout.readline()
