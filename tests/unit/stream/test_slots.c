@@ -5,12 +5,15 @@
 #include "stream/slots.h"
 
 #include <check.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include "support/check_suite.h"
 
 enum {
-    MANY = 64,    /* TASKS_STEP in slots.c: so many go to other threads */
-    RESTING = 256 /* TASKS_QUARANTINE */
+    MANY = 64,     /* TASKS_STEP in slots.c: so many go to other threads */
+    RESTING = 256, /* TASKS_QUARANTINE */
+    ROUNDS = 20000
 };
 
 static struct uva__rt *rt;
@@ -115,13 +118,50 @@ START_TEST(a_few_stay_with_the_loop)
 }
 END_TEST
 
+/* Counts the slots that it fetched and another thread had, too. */
+static void *fetch_and_return(void *shared)
+{
+    int *const count = shared;
+    const int64_t own = (intptr_t)count;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct uva__list fetched = {0};
+        struct uva__task *task;
+
+        if (!uva__slots_fetch_tasks(rt, &fetched, 1))
+            return NULL;
+        task = uva__container_of(fetched.head, struct uva__task, link);
+        task->info.bytes = own;
+        sched_yield();
+        *count += task->info.bytes != own;
+        task->info.bytes = 0;
+        uva__slots_return_tasks(rt, &fetched);
+    }
+    return NULL;
+}
+
+START_TEST(two_threads_never_have_the_same_slot)
+{
+    int shared[2] = {0};
+    pthread_t threads[2];
+
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, fetch_and_return, &shared[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_int_eq(shared[i], 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    TCase *slots = suite_tests("slots", a_slot_rests_behind_many_others,
-                               a_slot_without_a_token_does_not_rest,
-                               several_do_not_rest_either,
-                               many_go_to_other_threads_the_latest_first,
-                               a_few_stay_with_the_loop, NULL);
+    TCase *slots = suite_tests(
+        "slots", a_slot_rests_behind_many_others,
+        a_slot_without_a_token_does_not_rest, several_do_not_rest_either,
+        many_go_to_other_threads_the_latest_first, a_few_stay_with_the_loop,
+        two_threads_never_have_the_same_slot, NULL);
 
     return suite_main("slots", set_up, tear_down, slots, NULL);
 }
