@@ -108,6 +108,19 @@ START_TEST(another_producer_in_mid_stream_is_AH_29)
 }
 END_TEST
 
+START_TEST(another_producer_with_a_second_schema_is_AH_29_too)
+{
+    struct ArrowAsyncProducer other = play.producer;
+
+    play_begin();
+    play.out->producer = &other;
+    (void)check_fixture_schema(&play);
+    play.out->producer = &play.producer;
+    play_end();
+    play_expect_at_last("AH-05 producer error\nAH-29 either error");
+}
+END_TEST
+
 START_TEST(a_handler_checked_twice_is_AH_29)
 {
     const struct ArrowAsyncDeviceStreamHandler before = play.inner;
@@ -502,6 +515,7 @@ static void add_all(TCase *all)
                         3);
     tcase_add_loop_test(all, a_slot_written_by_the_producer_is_AH_26, 0, 4);
     tcase_add_test(all, another_producer_in_mid_stream_is_AH_29);
+    tcase_add_test(all, another_producer_with_a_second_schema_is_AH_29_too);
     tcase_add_test(all, a_handler_checked_twice_is_AH_29);
     tcase_add_test(all, a_consumer_may_clear_its_producer);
     tcase_add_test(all, no_producer_in_on_schema_is_AH_03);
