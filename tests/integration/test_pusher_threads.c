@@ -36,6 +36,25 @@ struct writer {
     atomic_bool over;
 };
 
+/* The time limit of the first wait of a writer. */
+static _Thread_local bool is_writer;
+static atomic_bool waits;
+static atomic_llong first_limit_ms;
+
+bool __real_uva__futex_wait(struct uva__futex *futex, uint32_t seen,
+                            int64_t ms);
+bool __wrap_uva__futex_wait(struct uva__futex *futex, uint32_t seen,
+                            int64_t ms);
+
+bool __wrap_uva__futex_wait(struct uva__futex *futex, uint32_t seen, int64_t ms)
+{
+    if (is_writer && !atomic_load(&waits)) {
+        atomic_store(&first_limit_ms, ms);
+        atomic_store(&waits, true);
+    }
+    return __real_uva__futex_wait(futex, seen, ms);
+}
+
 static int writer_push(struct writer *w, struct ArrowDeviceArray *array)
 {
     bool first;
@@ -51,6 +70,7 @@ static void *writer_run(void *ctx)
     struct writer *w = ctx;
     struct ArrowDeviceArray array;
 
+    is_writer = true;
     while (w->code == 0 && w->done < w->count) {
         batch_make(&array, w->first + w->done);
         w->code = writer_push(w, &array);
@@ -346,6 +366,30 @@ START_TEST(whatever_ends_it_no_writer_is_left_behind)
         if (!looks || life % 32 == 0)
             live(life);
     }
+}
+END_TEST
+
+/* Before the start nothing tells it that the runtime is closed. */
+START_TEST(who_waits_looks_around_before_the_start_alone)
+{
+    struct writer w;
+
+    atomic_store(&waits, false);
+    push_open(&p, 1, 0);
+    p.consumer.appetite = 0;
+    if (_i > 0)
+        push_start(&p);
+    loop_settle(&p.loop);
+    start_one_too_many(&w);
+    while (!atomic_load(&waits))
+        sched_yield();
+    if (_i > 0)
+        ck_assert_int_lt(atomic_load(&first_limit_ms), 0);
+    else
+        ck_assert_int_gt(atomic_load(&first_limit_ms), 0);
+    end_somehow(1, _i > 0);
+    ck_assert_int_eq(writer_join(&w), EPIPE);
+    push_close(&p);
 }
 END_TEST
 
@@ -771,6 +815,8 @@ static Suite *threads_suite(void)
               a_wait_for_a_stream_that_starts_late_ends,
               a_wait_ends_with_its_time,
               whatever_ends_it_no_writer_is_left_behind, NULL);
+    suite_add_loops(stream, 0, 2, who_waits_looks_around_before_the_start_alone,
+                    NULL);
     suite_add(not_wait, no_loop_thread_may_wait_inside_a_turn,
               no_compute_worker_may_wait, NULL);
     suite_add(closing, closed_by_a_thread_while_on_room_runs_it_stays_good,
