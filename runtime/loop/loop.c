@@ -442,6 +442,14 @@ int64_t uva__close_request_grace_ms(struct uva__close_request *request)
     return grace_ms;
 }
 
+void uva__loop_begin_close(struct uva_runtime *runtime)
+{
+    if (runtime->state != UVA__RUNTIME_OPEN)
+        return;
+    runtime->state = UVA__RUNTIME_CLOSING;
+    uva__loop_ref(runtime->rt);
+}
+
 static void close_abort(struct uva_runtime *runtime)
 {
     struct uva__open_object *object, *next;
@@ -467,11 +475,7 @@ static bool closer_on_wakeup(struct uva__wakeup *wakeup)
     const int64_t grace_ms =
         uva__close_request_grace_ms(&runtime->close_request);
 
-    if (!runtime->closer_keeps_loop) {
-        runtime->closer_keeps_loop = true;
-        runtime->state = UVA__RUNTIME_CLOSING;
-        uva__loop_ref(runtime->rt);
-    }
+    uva__loop_begin_close(runtime);
     if (runtime->aborting)
         return false;
     if (grace_ms == 0)

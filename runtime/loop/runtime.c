@@ -410,11 +410,8 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     if (code == 0)
         (void)uva__inflight_close(&rt->user_refs);
     if (code == 0 && runtime->hosting == UVA__HOSTED_BY_LOOP &&
-        uva__rt_on_loop(rt)) {
-        runtime->closer_keeps_loop = true;
-        runtime->state = UVA__RUNTIME_CLOSING;
-        uva__loop_ref(rt);
-    }
+        uva__rt_on_loop(rt))
+        uva__loop_begin_close(runtime);
     uva__rt_wake(rt, &rt->closer);
     uva__rt_unhold(rt);
     return code;

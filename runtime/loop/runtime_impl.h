@@ -87,7 +87,6 @@ struct uva_runtime {
     struct uva__timer close_timer; /* limits how long close waits for workers */
     bool close_forced;             /* that limit has passed */
     bool aborting;                 /* the grace is over */
-    bool closer_keeps_loop;        /* the close keeps the loop alive */
     struct uva__timer lane_timer;  /* until threads are looked for again */
 
     pthread_t thread;            /* hosted by a thread: that thread */
@@ -109,6 +108,10 @@ UVA_MUST_CHECK int uva__close_request_set(struct uva__close_request *request,
                                           int64_t grace_ms, uva_call_fn *fn,
                                           void *ctx);
 int64_t uva__close_request_grace_ms(struct uva__close_request *request);
+
+/* No stream starts from now on; the loop is kept alive until the handles are
+ * closed. The first call alone has an effect. Thread: loop. */
+void uva__loop_begin_close(struct uva_runtime *runtime);
 
 /* Prepares a drain, while the runtime is opened. Thread: any. */
 void uva__drain_init(struct uva_runtime *runtime);
