@@ -3,6 +3,7 @@
  * by the dispatcher alone, and so never inside a call of the handler. */
 #include "observe/observe.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "base/clock.h"
@@ -51,7 +52,7 @@ void uva__observe_begin(struct uva__producer *p)
     }
 }
 
-/* No event follows. */
+/* No event follows the release. */
 static void inspectors_let_go(struct uva__producer *p)
 {
     for (struct uva__inspector *i = p->loop->inspectors; i != NULL;
@@ -66,9 +67,9 @@ void uva__observe_free(struct uva__producer *p)
 {
     struct uva__inspector *i = p->loop->inspectors, *next;
 
-    inspectors_let_go(p);
     p->loop->inspectors = NULL;
     for (; i != NULL; i = next) {
+        assert(!i->held); /* it has released its handler, or never begun */
         next = i->next;
         if (i->trace.free_ctx != NULL)
             i->trace.free_ctx(i->trace.ctx);
