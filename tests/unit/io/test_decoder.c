@@ -717,6 +717,30 @@ START_TEST(contents_are_checked)
 }
 END_TEST
 
+/* A message states how many nulls a column has; for a type without a bitmap,
+ * the type does. */
+START_TEST(the_nulls_of_a_type_without_a_bitmap_are_known)
+{
+    const char *const format = _i == 0 ? "n" : "+us:0,1";
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+    struct ArrowDeviceArray out = {0};
+
+    if (_i == 0) {
+        plain_schema(&schema, format, "x", 0);
+        plain_array(&array, 3, 0, 0);
+    } else {
+        content(format, &schema, &array);
+    }
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    ck_assert_int_eq(begin(0), 0);
+    ck_assert_int_eq(take(1, &out), 0);
+    ck_assert_int_eq(out.array.children[0]->null_count, _i == 0 ? 3 : 0);
+    uva_array_release(&out);
+}
+END_TEST
+
 /* ---- the other byte order ------------------------------------------------ */
 
 /* One value of a type, and the same of the other byte order. */
@@ -1212,6 +1236,8 @@ int main(void)
                     a_dictionary_waits_for_that_of_its_values_in_vain, NULL);
     suite_add_loops(all, 0, 3, a_file_has_a_dictionary_once, NULL);
     suite_add_loops(all, 0, CONTENTS, contents_are_checked, NULL);
+    suite_add_loops(all, 0, 2, the_nulls_of_a_type_without_a_bitmap_are_known,
+                    NULL);
     suite_add_loops(all, 0, TURNS, numbers_of_the_other_order_are_turned, NULL);
     suite_add_loops(all, 0, 4, run_ends_are_checked, NULL);
     suite_add_loops(all, 0, 4, an_experimental_compression_is_refused, NULL);
