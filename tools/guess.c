@@ -69,10 +69,11 @@ static int guess_bytes(const char *path, const char *bytes, size_t size,
         *driver = *driver != NULL ? *driver : "sqlite";
         return 0;
     }
-    return uva_error_set(error, EINVAL,
-                         "%s is no database of SQLite or DuckDB by its first "
-                         "bytes; %s",
-                         path, advice);
+    return uva_error_set(
+        error, EINVAL,
+        "%s is not a database of SQLite or DuckDB by its first "
+        "bytes; %s",
+        path, advice);
 }
 
 static int guess_file(const char *path, const char **driver,
@@ -105,15 +106,14 @@ static int guess_path(const char *path, const char **driver,
         if (*driver != NULL)
             return 0;
         return uva_error_set(error, ENOENT,
-                             "there is no file %s to tell its driver from; "
-                             "name one with --driver, or by the scheme of a "
-                             "URI",
+                             "there is no file %s; name its driver with "
+                             "--driver to make one, or give a URI",
                              path);
     }
     if (S_ISREG(about.st_mode))
         return guess_file(path, driver, error);
     return uva_error_set(error, S_ISDIR(about.st_mode) ? EISDIR : EINVAL,
-                         "the database %s is no file; name its driver with "
+                         "the database %s is not a file; name its driver with "
                          "--driver",
                          path);
 }

@@ -164,7 +164,8 @@ static int setting_add(struct uva__options *options,
 
     if (equals == NULL || equals == text)
         return uva_error_set(error, EINVAL,
-                             "'%s' is no setting; write it as KEY=VALUE", text);
+                             "'%s' is not a setting; write it as KEY=VALUE",
+                             text);
     if (options->n_settings == UVA__OPTIONS_SETTINGS)
         return uva_error_set(error, EINVAL, "more than %d settings",
                              UVA__OPTIONS_SETTINGS);
@@ -479,7 +480,7 @@ static int options_find_driver(struct uva__options *options,
                              options->set == UVA__OPTIONS_TABLES
                                  ? "no driver and no database"
                                  : "no driver and no database; the query "
-                                   "stands behind its database, as in: uvarrow "
+                                   "comes after its database, as in: uvarrow "
                                    "query a.db 'SELECT 1'");
     code = uva__guess_driver(options->uri, &options->driver, error);
     if (code != 0 || options->driver != NULL ||

@@ -71,7 +71,7 @@ static const char HELP[] =
     "                             database gives it so\n"
     "  --retry N                  --partitions: a part that fails is read "
     "again, so\n"
-    "                             often, behind the rows that came\n"
+    "                             often, after the rows that came\n"
     "  --param VALUE              for the next ? (or $1, $2, ...) of the "
     "query:\n"
     "                             a number, true, false, null, a text; a text\n"

@@ -27,7 +27,7 @@ static const char HELP[] =
     "\n"
     "Exit codes: 0 done; 1 the page cannot be written; 2 wrong option, or "
     "FILE\n"
-    "is no trace.\n";
+    "is not a trace.\n";
 
 /* A file in memory. */
 struct bytes {
@@ -128,7 +128,7 @@ static int timeline_run(const char *path)
     int code = file_read(path, &file, &error);
 
     if (code == 0 && uva__scan_trace(file.data, file.size, &events, &why) != 0)
-        code = uva_error_set(&error, EINVAL, "%s is no trace: %s", path,
+        code = uva_error_set(&error, EINVAL, "%s is not a trace: %s", path,
                              why.message);
     if (code == 0 && events.events == 0)
         code = uva_error_set(&error, EINVAL, "%s has no events", path);

@@ -153,8 +153,8 @@ class WhatIsNotFound(FirstQuery):
 
     def test_a_database_that_is_not_there(self):
         for name in ("/nonexistent/flights.db", "flights", "a/b", ""):
-            self.assert_refused(query(name, ONE), f"there is no file {name} to")
-        self.assert_refused(query(folder(), ONE), "is no file")
+            self.assert_refused(query(name, ONE), f"there is no file {name};")
+        self.assert_refused(query(folder(), ONE), "is not a file")
         self.assert_refused(query("/nonexistent/x.sqlite", ONE),
                             "/nonexistent/x.sqlite")
 

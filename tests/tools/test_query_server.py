@@ -238,7 +238,7 @@ class OfServe(Client):
                         (["--token-file", path], 0, "1 row in"),
                         ([], 2, "the server answers 401: "),
                         (["--token-file", other], 2, "answers 401: "),
-                        (["--token-file", place], 2, "is no token"),
+                        (["--token-file", place], 2, "is not a token"),
                         (["--token-file", "/nowhere"], 2, "/nowhere")):
                     with self.subTest(options=options):
                         done = query("--from", url, *options, "SELECT 1")
@@ -496,11 +496,11 @@ class OfOthers(Client):
                 ("http://", "there is no host"),
                 ("http://:80/", "there is no host"),
                 ("http://a:b@c/", "use --token-file"),
-                ("http://a:/", "the port is no number"),
-                ("http://a:x/", "the port is no number"),
+                ("http://a:/", "the port is not a number"),
+                ("http://a:x/", "the port is not a number"),
                 ("http://a:0/", "from 1 to 65535"),
                 ("http://a:65536/", "from 1 to 65535"),
-                ("http://a:123456/", "the port is no number"),
+                ("http://a:123456/", "the port is not a number"),
                 ("http://a/b c", "written as %XX"),
                 ("http://a/\u00e4", "written as %XX"),
                 ("http://a/\r\nX: y", "written as %XX"),

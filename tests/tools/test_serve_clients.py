@@ -154,7 +154,7 @@ class Limits(unittest.TestCase):
                 with self.assertRaisesRegex(RuntimeError, "takes a number from 0"):
                     Server(f"{option}={value}", name="nonsense")
         for value in ("", "x", "10.0.0.0/33", "10.0.0.0/8,10.1.0.0/16"):
-            with self.assertRaisesRegex(RuntimeError, "is no address and no net"
+            with self.assertRaisesRegex(RuntimeError, "is neither an address nor"
                                         ) as caught:
                 Server("--trusted-proxy", value, name="nonsense")
             self.assertEqual(caught.exception.code, 2)

@@ -79,7 +79,7 @@ class Config(unittest.TestCase):
                 (["quiet = maybe"], ":1: an option without a value is true or"),
                 (["log ="], ":1: there is no value"),
                 (["config = x"], ":1: config is for the command line"),
-                (["listen = 1.2.3:x"], ":1: '1.2.3:x' is no address and")):
+                (["listen = 1.2.3:x"], ":1: '1.2.3:x' is not an address and")):
             self.write(*lines)
             done = serve("--config", self.path, "--driver", "sqlite", "x.db")
             self.assertEqual((done.returncode, done.stdout), (2, ""), lines)

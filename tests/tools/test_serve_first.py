@@ -54,7 +54,7 @@ class First(unittest.TestCase):
         with open(parquet, "wb") as file:
             file.write(b"PAR1" * 8)
         self.assert_refused("it is Parquet, which DuckDB reads", parquet)
-        self.assert_refused("is no file; name its driver", os.path.dirname(
+        self.assert_refused("is not a file; name its driver", os.path.dirname(
             parquet))
         self.assert_refused("there is no file /nowhere/x.db", "/nowhere/x.db")
         self.assert_refused("no database: give --driver")

@@ -806,20 +806,20 @@ class CommandLine(unittest.TestCase):
         for address in ("", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536",
                         "127.0.0.1:-1", "127.0.0.1:1x", "localhost:1", "[::1]",
                         "[::1:1", "::1:1", ":80", "1" * 100 + ":1"):
-            self.refused("no address and port", "--listen", address, *some)
+            self.refused("not an address and port", "--listen", address, *some)
         for address in ("0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0"):
             self.refused("needs --token-file", "--listen", address, *some)
         self.refused("go together", "--tls-cert", "x", *some)
-        self.refused("is no option; write it as", "--option", "x", *some)
-        self.refused("is no option; write it as", "--connection-option", "=x",
+        self.refused("is not an option; write it as", "--option", "x", *some)
+        self.refused("is not an option; write it as", "--connection-option", "=x",
                      *some)
-        self.refused("is no option; write it as", "--statement-option", "x",
+        self.refused("is not an option; write it as", "--statement-option", "x",
                      *some)
         self.refused("--batch-bytes takes a number from 1 to",
                      "--batch-bytes=0", *some)
         self.refused("is no NAME or NAME:PORT", "--host", "http://x", *some)
-        self.refused("is no origin", "--allow-origin", "*", *some)
-        self.refused("is no origin", "--allow-origin", "http://a/b", *some)
+        self.refused("is not an origin", "--allow-origin", "*", *some)
+        self.refused("is not an origin", "--allow-origin", "http://a/b", *some)
         self.refused("contradict", "--quiet", "--log", "x", *some)
 
     def test_tokens_that_are_none(self):
@@ -829,7 +829,7 @@ class CommandLine(unittest.TestCase):
                      "0123456789abcdef\0\n"):
             with open(path, "w", encoding="ascii") as file:
                 file.write(text)
-            self.refused("is no token", "--token-file", path, "--driver",
+            self.refused("is not a token", "--token-file", path, "--driver",
                          "sqlite", "x.db")
         os.remove(path)
         self.refused("cannot open", "--token-file", path, "--driver", "sqlite",
@@ -860,7 +860,7 @@ class CommandLine(unittest.TestCase):
                     ("is no ADBC driver", "--driver", os.environ[
                         "UVA_TEST_LIBRARY"], some)):
                 self.refused(text, *listen, *writable, *options)
-        self.refused("is no database of SQLite or DuckDB", *listen, no_database)
+        self.refused("is not a database of SQLite or DuckDB", *listen, no_database)
         self.refused("there is no file /nowhere/x", *listen, "/nowhere/x")
         self.refused("lock_configuration", *listen, "--driver", other)
         self.refused("none of SQLite, DuckDB and PostgreSQL", *listen,

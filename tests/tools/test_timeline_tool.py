@@ -101,7 +101,7 @@ class BadInput(Timeline):
         for text, part in (("", "the text ends in line 1"),
                            ("carrier,flights\nAA,12\n", "line 1: expected ["),
                            ('[{"a":1},\n{"a":}]', "line 2: expected a value"),
-                           ("{}", "is no trace"), ('{"a":[]}', "traceEvents"),
+                           ("{}", "is not a trace"), ('{"a":[]}', "traceEvents"),
                            ("[]", "has no events"), ("[1,2]", "is an object"),
                            ("[{}] more", "nothing behind the trace"),
                            (b"\x1f\x8b\x08\0\0\0", "line 1: expected ["),

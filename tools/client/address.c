@@ -65,7 +65,7 @@ static const char *parts_find_host(struct parts *p)
     p->port_size = (size_t)(end - p->port);
     if (p->port_size == 0 || p->port_size > 5 ||
         strspn(p->port, "0123456789") < p->port_size)
-        return "the port is no number";
+        return "the port is not a number";
     return NULL;
 }
 
@@ -133,7 +133,8 @@ int uva__address_init(struct uva__address *address, const char *url,
     if (port > 0 && port <= UINT16_MAX)
         return 0;
     uva__address_fini(address);
-    return address_refuse(url, "the port is no number from 1 to 65535", error);
+    return address_refuse(url, "the port is not a number from 1 to 65535",
+                          error);
 }
 
 void uva__address_fini(struct uva__address *address)

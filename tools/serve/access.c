@@ -39,7 +39,7 @@ int uva__access_load(struct uva__access *access, const char *path,
             break;
     if (i < size || size < TOKEN_LEAST || size == sizeof(line) - 1)
         return uva_error_set(error, EINVAL,
-                             "the first line of %s is no token: at least %d "
+                             "the first line of %s is not a token: at least %d "
                              "printable characters, without blanks",
                              path, TOKEN_LEAST);
     line[size] = '\0';

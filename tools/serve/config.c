@@ -42,7 +42,7 @@ int uva__config_open(struct uva__config *config, const char *path,
         return uva_error_set(error, code, "cannot read %s: %s", path,
                              strerror(code));
     if (strlen(config->text.data) != config->text.size)
-        return uva_error_set(error, EINVAL, "%s is no text: it has a NUL",
+        return uva_error_set(error, EINVAL, "%s is not text: it has a NUL",
                              path);
     config->at = config->text.data;
     if (strncmp(config->at, "\xef\xbb\xbf", 3) == 0)

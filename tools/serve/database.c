@@ -48,7 +48,8 @@ int uva__database_add(struct uva__database_list *list, const char *text,
 
     if (equals == NULL || equals == text)
         return uva_error_set(error, EINVAL,
-                             "'%s' is no option; write it as KEY=VALUE", text);
+                             "'%s' is not an option; write it as KEY=VALUE",
+                             text);
     size = (size_t)(equals - text);
     if (list_find(list, text, size) != NULL)
         return uva_error_set(error, EINVAL, "'%s': '%.*s' is set already", text,

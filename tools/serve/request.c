@@ -238,7 +238,7 @@ static int head_check(struct uva__request *request)
         return refuse(request, 505, "only HTTP/1.1 and HTTP/1.0");
     if (request->method == UVA__METHOD_OTHER &&
         llhttp_get_method(&request->parser) == HTTP_CONNECT)
-        return refuse(request, 400, "this is no proxy");
+        return refuse(request, 400, "this is not a proxy");
     if (!request->is_old &&
         uva__request_field(request, UVA__FIELD_HOST) == NULL)
         return refuse(request, 400, "there is no Host");

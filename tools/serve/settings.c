@@ -69,10 +69,11 @@ static int origin_add(struct uva__settings *settings, const char *value,
         return uva_error_set(error, EINVAL, "more than %d names",
                              UVA__ACCESS_MOST);
     if (uva__origin_normalise(value, access->origins[access->n_origins]) != 0)
-        return uva_error_set(error, EINVAL,
-                             "'%s' is no origin, such as https://example.org, "
-                             "or null for pages of files",
-                             value);
+        return uva_error_set(
+            error, EINVAL,
+            "'%s' is not an origin, such as https://example.org, "
+            "or null for pages of files",
+            value);
     access->n_origins++;
     return 0;
 }
@@ -86,10 +87,11 @@ static int proxy_add(struct uva__settings *settings, const char *value,
         return uva_error_set(error, EINVAL, "more than %d --trusted-proxy",
                              UVA__PROXIES_MOST);
     if (!uva__network_parse(value, &proxies->networks[proxies->count]))
-        return uva_error_set(error, EINVAL,
-                             "'%s' is no address and no network, such as "
-                             "10.0.0.0/8 or fd00::/8",
-                             value);
+        return uva_error_set(
+            error, EINVAL,
+            "'%s' is neither an address nor a network, such as "
+            "10.0.0.0/8 or fd00::/8",
+            value);
     proxies->count++;
     return 0;
 }
@@ -201,7 +203,7 @@ static int listen_set(struct uva__settings *settings, const char *text,
                                   (struct sockaddr_in *)&settings->address);
     return code == 0 ? 0
                      : uva_error_set(error, EINVAL,
-                                     "'%s' is no address and port, such as "
+                                     "'%s' is not an address and port, such as "
                                      "127.0.0.1:8080 or [::1]:8080",
                                      text);
 }

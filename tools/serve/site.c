@@ -157,7 +157,7 @@ static const char *ask_json(struct ask *ask, const struct uva__bytes *body,
     ask->body = json_loadb(uva__bytes_text(body), body->size,
                            JSON_REJECT_DUPLICATES, &error);
     if (!json_is_object(ask->body))
-        return why_no_json(&error, "the body is no object of JSON");
+        return why_no_json(&error, "the body is not an object of JSON");
     if (!has_known_members(ask->body))
         return "the body has a member that is none of sql, parameters, format, "
                "timeout";

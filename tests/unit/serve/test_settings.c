@@ -106,9 +106,9 @@ static const struct {
     {"writable = yes\n",
      ":1: an option without a value is true or false, not 'yes'"},
     {"database = a\ndatabase = b\n", ":2: more than one database: 'b'"},
-    {"trusted-proxy = 10.0.0.0/33\n",
-     ":1: '10.0.0.0/33' is no address and no network, such as 10.0.0.0/8 or "
-     "fd00::/8"},
+    {"trusted-proxy = 10.0.0.0/33\n", ":1: '10.0.0.0/33' is neither an address "
+                                      "nor a network, such as 10.0.0.0/8 or "
+                                      "fd00::/8"},
     {"listen = a\x1b[0m\n", ":1: a control character"},
     {"listen = a\x7f\n", ":1: a control character"},
 };

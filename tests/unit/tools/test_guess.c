@@ -34,7 +34,7 @@ START_TEST(a_folder_is_no_database)
 
     ck_assert_int_eq(uva__guess_driver("/", &driver, &error), EISDIR);
     ck_assert_ptr_null(driver);
-    ck_assert_str_eq(error.message, "the database / is no file; name its "
+    ck_assert_str_eq(error.message, "the database / is not a file; name its "
                                     "driver with --driver");
     ck_assert_int_eq(uva__guess_driver("/dev/null", &driver, &error), EINVAL);
     ck_assert_ptr_null(driver);
@@ -50,7 +50,7 @@ START_TEST(a_uri_is_read_as_sqlite_reads_it)
     struct uva_error error = {0};
 
     ck_assert_int_eq(uva__guess_driver(NAMES[_i], &driver, &error), EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.message, " /dev/null is no file"));
+    ck_assert_ptr_nonnull(strstr(error.message, " /dev/null is not a file"));
 }
 END_TEST
 

@@ -281,8 +281,8 @@ START_TEST(mistakes_are_explained)
         {"--driver d S --quie", "no option '--quie'"},
         {"--driver d S --driverx y", "no option '--driverx'"},
         {"--driver d S --sync", "no option '--sync'"},
-        {"--driver d S --option a", "'a' is no setting"},
-        {"--driver d S --option =a", "'=a' is no setting"},
+        {"--driver d S --option a", "'a' is not a setting"},
+        {"--driver d S --option =a", "'=a' is not a setting"},
     };
     size_t i;
 
