@@ -51,8 +51,8 @@ uva_limit(unit/serve/test_serve_memory 180
 uva_limit(scripts/test_query_server 180
     "starts 300 clients, one after the other, and a dozen servers")
 
-uva_limit(node/life 180
-    "starts 40 processes of Node.js, and some hundreds in the nightly")
+uva_limit(node/life 600
+    "starts 40 processes of Node.js, and 600 in the nightly")
 uva_limit(python/test_life 180
     "makes 10,000 streams, 600 event loops, and some processes of Python")
 uva_limit(python/test_engines 600

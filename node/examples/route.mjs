@@ -6,11 +6,13 @@ import { Pool } from "uvarrow";
 
 export const runtime = "nodejs"; // for Next.js: not at its edge
 
-const pool = new Pool(process.env.FLIGHTS);
+// Not before a request: `next build` loads this file, too, without a database.
+let pool;
+const flights = () => (pool ??= new Pool(process.env.FLIGHTS));
 
 export async function GET(request) {
   const dest = new URL(request.url).searchParams.get("dest");
-  const rows = pool.query("SELECT * FROM flights WHERE dest = ?1 OR ?1 IS NULL",
+  const rows = flights().query("SELECT * FROM flights WHERE dest = ?1 OR ?1 IS NULL",
     [dest], { signal: request.signal });
   const body = rows.toWeb();
   try {
@@ -25,7 +27,7 @@ export async function GET(request) {
 
 export async function POST(request) {
   try {
-    const rows = await pool.ingest("flights", request.body, { mode: "append" });
+    const rows = await flights().ingest("flights", request.body, { mode: "append" });
     return Response.json({ rows });
   } catch (error) {
     return Response.json({ error: error.message }, { status: 400 });

@@ -71,15 +71,17 @@ test("close() frees a batch at once, and its data is gone", async () => {
 });
 
 test("data outlives the batch, and both are freed by a collection", async () => {
+  await collectGarbage(() => false, 5); // the batches of tests before
   const before = liveBatches();
-  let view = await (async () => {
+  const kept = await (async () => { // no frame of a function has the view itself
     const [batch] = await numbers({ batches: 1, rows: 1e5 }).readAll();
-    return batch.data.children[0].buffers[1];
+    return [batch.data.children[0].buffers[1]];
   })();
-  await collectGarbage(() => liveBatches() <= before);
+  await collectGarbage(() => liveBatches() <= before, 5);
   assert.equal(liveBatches(), before + 1);
-  assert.equal(new BigInt64Array(view.buffer)[99999], 99999n);
-  view = undefined;
+  assert.equal(kept.map(({ buffer }) => new BigInt64Array(buffer)[99999])[0],
+    99999n);
+  kept.pop();
   await collectGarbage(() => liveBatches() <= before);
   assert.equal(liveBatches(), before);
 });
@@ -98,9 +100,12 @@ test("V8 is told of a batch until its buffers are made", async () => {
 
 test("a stream that is collected is dropped", async () => {
   const [before] = numbersAddon.live();
-  (() => void numbers({ batches: 1e9, rows: 1 }).next())();
-  await collectGarbage(() => numbersAddon.live()[0] <= before);
-  assert.equal(numbersAddon.live()[0], before);
+  const spare = process.versions.bun ? 1 : 0; // which an old stack may keep
+  for (let i = 0; i < 4; i++)
+    (() => void numbers({ batches: 1e9, rows: 1 }).next())();
+  const left = () => numbersAddon.live()[0] - before;
+  await collectGarbage(() => left() <= spare);
+  assert(left() <= spare, `${left()} are left`);
 });
 
 test("toIPC() gives a stream of this batch alone", async () => {

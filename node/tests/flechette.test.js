@@ -4,6 +4,8 @@
 "use strict";
 const assert = require("node:assert/strict");
 const { spawnSync } = require("node:child_process");
+const fs = require("node:fs");
+const os = require("node:os");
 const path = require("node:path");
 const { test } = require("node:test");
 const { collectGarbage, numbers, numbersAddon, uvarrow } =
@@ -88,18 +90,17 @@ test("several batches are one table", { skip }, async () => {
 test("numbers are not copied, and live as long as their column", { skip },
   async () => {
     const before = numbersAddon.live()[1];
-    let column = await (async () => {
+    const kept = await (async () => { // no frame has the column itself
       const [batch] = await numbers({ batches: 1, rows: 1e4 }).readAll();
       const [, values] = batch.data.children[0].buffers;
       const found = tableFromBatches(batch, { useBigInt: true }).getChild("n");
       assert.equal(found.toArray().buffer, values.buffer);
-      return found;
+      return [found];
     })();
-    let collections = 0;
-    await collectGarbage(() => collections++ === 5);
+    await collectGarbage(() => false, 5);
     assert.equal(numbersAddon.live()[1], before + 1);
-    assert.equal(column.at(9999), 9999n);
-    column = undefined;
+    assert.deepEqual(kept.map((column) => column.at(9999)), [9999n]);
+    kept.pop();
     await collectGarbage(() => numbersAddon.live()[1] <= before);
     assert.equal(numbersAddon.live()[1], before);
   });
@@ -200,9 +201,14 @@ test("arguments that do not fit are refused", { skip }, async () => {
   assert.throws(() => tableFromBatches(batch, 1), /options must be an object/);
 });
 
-test("without flechette the error says what to install", () => {
+test("without flechette the error says what to install", {
+  skip: process.versions.bun ? "Bun fetches a package that is missing" : false,
+}, (t) => {
+  const alone = fs.mkdtempSync(path.join(os.tmpdir(), "uvarrow-"));
+  t.after(() => fs.rmSync(alone, { recursive: true }));
+  fs.cpSync(path.join(__dirname, "../lib"), alone, { recursive: true });
   const { status, stderr } = spawnSync(process.execPath, ["-e",
-    `require(${JSON.stringify(path.join(__dirname, "../lib/flechette.js"))})`],
+    `require(${JSON.stringify(path.join(alone, "flechette.js"))})`],
   { encoding: "utf8", env: { ...process.env, NODE_PATH: "" } });
   assert.equal(status, 1);
   assert.match(stderr, /uvarrow\/flechette needs the package @uwdata\/flechette/);
@@ -212,6 +218,7 @@ test("import gives what require() gives", { skip }, async () => {
   const all = await import("uvarrow/flechette");
   assert.equal(all.tableFromBatches, tableFromBatches);
   assert.equal(all.columnFromData, columnFromData);
-  assert.deepEqual(Object.keys(all).sort(), ["columnFromData",
-    "tableFromBatches"]);
+  assert.deepEqual(Object.keys(all).filter((name) => // Deno has them, too
+    name !== "default" && name !== "module.exports").sort(),
+  ["columnFromData", "tableFromBatches"]);
 });

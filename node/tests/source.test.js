@@ -125,7 +125,8 @@ test("map() calls a function for each batch, in order", async () => {
   let most = 0;
   const stream = numbers({ batches: 20, rows: 5 }).map(async (batch) => {
     most = Math.max(most, ++running);
-    await new Promise(setImmediate);
+    for (let i = 0; i < 1000 && most < 2; i++)
+      await new Promise(setImmediate);
     seen.push(batch.ordinal);
     running--;
     return batch.ordinal % 2 === 0 ? batch : null;
@@ -183,13 +184,14 @@ test("a function of map() that never returns does not hold up an end",
 test("an owner lives until its stream is released", async () => {
   let owner = { name: "the table" };
   const weak = new WeakRef(owner);
-  const { numbersAddon, collectGarbage } = require("./support/kit.js");
+  const { numbersAddon, collectGarbage, collectNow } =
+    require("./support/kit.js");
   const stream = uvarrow.fromPointer(numbersAddon.open(1e9, 5, 0, -1),
     { owner });
   owner = undefined;
   await stream.next();
   await new Promise(setImmediate);
-  globalThis.gc();
+  collectNow();
   assert.notEqual(weak.deref(), undefined);
   await stream.return();
   await collectGarbage(() => weak.deref() === undefined);

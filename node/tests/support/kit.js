@@ -4,6 +4,9 @@
 const { execFile } = require("node:child_process");
 const path = require("node:path");
 
+// On another processor, in qemu, Node.js has not the path of its emulator.
+process.execPath = process.env.UVA_TEST_NODE ?? process.execPath;
+
 const uvarrow = require("../..");
 const numbersAddon = require(process.env.UVA_TEST_NODE_NUMBERS);
 
@@ -36,12 +39,12 @@ const range = (from, to) =>
 
 /** Runs code in another process, in which all of this is defined. Gives its exit
  * status, its signal, and its output. */
-function run(code, { args = [], env = {}, timeout = 60000 } = {}) {
+function run(code, { args = [], env = {} } = {}) {
   const head = `"use strict"; const kit = require(${JSON.stringify(__filename)});
     const { uvarrow, numbers, values, collect, numbersAddon } = kit;`;
   return new Promise((resolve) => {
     execFile(process.execPath, [...args, "-e", head + code],
-      { env: { ...process.env, ...env }, timeout, killSignal: "SIGKILL" },
+      { env: { ...process.env, ...env } },
       (error, stdout, stderr) => resolve({
         status: error === null ? 0 : error.code, signal: error?.signal ?? null,
         stdout, stderr,
@@ -49,17 +52,19 @@ function run(code, { args = [], env = {}, timeout = 60000 } = {}) {
   });
 }
 
-/** Lets the garbage collector and its finalizers run until `isDone`, at most for
- * some hundred turns of the loop. */
-async function collectGarbage(isDone) {
-  for (let i = 0; i < 500 && !isDone(); i++) {
+const collectNow = globalThis.gc ?? (() => globalThis.Bun.gc(true));
+
+/** Lets the garbage collector and its finalizers run until `isDone`, at most so
+ * often. */
+async function collectGarbage(isDone, times = 500) {
+  for (let i = 0; i < times && !isDone(); i++) {
     await new Promise(setImmediate); // a WeakRef keeps its object until then
-    globalThis.gc();
+    collectNow();
     await new Promise(setImmediate);
   }
 }
 
 module.exports = {
-  collect, collectGarbage, flights: process.env.UVA_TEST_NODE_DATABASE,
+  collect, collectGarbage, collectNow, flights: process.env.UVA_TEST_NODE_DATABASE,
   numbers, numbersAddon, path, range, run, uvarrow, values,
 };

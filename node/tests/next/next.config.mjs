@@ -1,0 +1,2 @@
+// Its binary is loaded by Node.js, and not bundled.
+export default { serverExternalPackages: ["uvarrow"] };
