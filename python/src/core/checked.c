@@ -276,7 +276,7 @@ const char *checked_text(PyObject *object, const char *name)
     }
     text = PyUnicode_AsUTF8AndSize(object, &size);
     if (text == NULL)
-        raise_from(PyExc_ValueError, "uvarrow: %s is no text of Unicode", name);
+        raise_from(PyExc_ValueError, "uvarrow: %s is not Unicode text", name);
     if (text == NULL || strlen(text) == (size_t)size)
         return text;
     PyErr_Format(PyExc_ValueError, "uvarrow: %s has a NUL character", name);

@@ -81,7 +81,7 @@ def text(value, name):
     try:
         value.encode()
     except UnicodeEncodeError as error: # it has half a pair of UTF-16
-        raise ValueError(f"uvarrow: {name} is no text of Unicode: "
+        raise ValueError(f"uvarrow: {name} is not Unicode text: "
                          f"{value!a}") from error
     return value
 

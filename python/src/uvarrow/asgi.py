@@ -216,7 +216,7 @@ def _extra(headers):
 def _line(value, name):
     value = _check.text(value, name)
     if not value.isascii() or not value.isprintable():
-        raise ValueError(f"uvarrow: {name} is no text of ASCII in one line: "
+        raise ValueError(f"uvarrow: {name} is not one line of ASCII text: "
                          f"{value!a}")
     return value.encode()
 
