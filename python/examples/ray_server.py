@@ -6,8 +6,8 @@ its own, at the pace of each client; a client that leaves cancels its query.
     python ray_server.py sqlite flights.db 2
     curl -H 'Accept: text/csv' 'localhost:PORT/query?sql=SELECT+1+AS+one'
 
-Not by Ray Serve: it queues what its clients do not read, without a limit. A client
-that stood still made a replica hold 4.8 GB after 20 s (Ray 2.60).
+Not by Ray Serve: it queues what its clients do not read, without a limit. Beside a
+client that stood still a replica came to hold 4.8 GB after 20 s (Ray 2.60).
 """
 import asyncio
 import sys

@@ -52,7 +52,8 @@ class Dask:
         how = self.how
         tasks = [(dask_task, number, how["rows"], how["work"])
                  for number in range(how["parts"] * how["batches"])]
-        return limited(uvarrow.dask.stream(self.client, tasks, ahead=12, window=2),
+        return limited(uvarrow.dask.stream(self.client, tasks, window=2,
+                                           **{"ahead": 12, **how["options"]}),
                        how, "Dask")
 
     def close(self):
@@ -166,6 +167,8 @@ class Sail:
         # Without a filter its batches are small
         frame = frame.where("sha2(repeat(CAST(n AS STRING), 100), 512) <> 'x'"
                             if how["work"] else "n % 7 <> 9")
+        if how["options"].get("long"): # no row comes for minutes
+            frame = self.session.range(1 << 40).selectExpr("sum(id * id % 7) AS n")
         return limited(uvarrow.spark.stream(frame, window=2), how, "10.77.0.2")
 
     def close(self):

@@ -83,6 +83,12 @@ class Server:
         self.process.stdout.close()
         self.process = None
 
+    def slow(self):
+        self.state(0.05)
+
+    def heal(self):
+        self.state(0.0)
+
     def state(self, more=""):
         """What it says of itself; `more` seconds for each batch from now on"""
         print(more, file=self.process.stdin, flush=True)
@@ -157,7 +163,7 @@ def cut_and_mend(servers):
 def slow(servers):
     """By the network, or by the server where the kernel cannot do that"""
     if not network.slow(BAD, "8mbit"):
-        servers[BAD].state(0.05)
+        servers[BAD].slow()
 
 
 def none(servers):
@@ -267,7 +273,8 @@ def check_quiet(play, servers):
     begin = time.monotonic()
     reached = [server for server in servers.values() if server.process and
                not (play.trouble is cut and server.host == BAD)]
-    quiet = within(SETTLE, lambda: not any(s.state()["open"] for s in reached))
+    quiet = within(PATIENCE if "quiet" in play.cannot else SETTLE,
+                   lambda: not any(s.state()["open"] for s in reached))
     demand(play, "quiet", quiet, "open streams")
     return round(time.monotonic() - begin, 1) if quiet else None
 
@@ -341,12 +348,12 @@ def cost(result):
             "batch_kb": round(result["bytes"] / 1000 / (result["batches"] - 1))}
 
 
-def heal(servers):
+def heal(play, servers):
     """Ends the trouble."""
     network.mend(BAD)
     network.fast(BAD)
-    if servers[BAD].process is not None:
-        servers[BAD].state(0.0)
+    if servers[BAD].process is not None and play.trouble is not none:
+        servers[BAD].heal()
     if servers[BAD].process is None:
         servers[BAD].start()
         servers[BAD].ready()
@@ -362,7 +369,7 @@ def attempt(play, servers, rows):
             rows.append(run(play, servers))
             print(f"{play.name}: {rows[-1]}", flush=True)
         finally:
-            heal(servers)
+            heal(play, servers)
     except Wrong as error:
         print(f"{play.name}: {error}", flush=True)
         return False
@@ -373,7 +380,6 @@ def play_all(plays, servers):
     rows = []
     for server in servers.values():
         server.start()
-    for server in servers.values():
         server.ready()
     failed = sum(not attempt(play, servers, rows) for play in plays)
     for server in servers.values():

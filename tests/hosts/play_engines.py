@@ -58,6 +58,12 @@ class Node:
         self.process.wait()
         self.process = None
 
+    def slow(self):
+        raise play.Wrong("the kernel cannot make a network slow")
+
+    def heal(self):
+        self.kill() # an engine may have given the host up: it starts anew
+
     def words(self):
         """The words that living processes of the host have written"""
         living = set(network.processes(self.host))
@@ -66,7 +72,7 @@ class Node:
         return collections.Counter(word for host, pid, word in lines
                                    if host == self.host and int(pid) in living)
 
-    def state(self, more=""):
+    def state(self):
         words = self.words()
         return {"made": words["made"], "open": words["open"] - words["shut"],
                 "resident": sum(map(proportional, network.processes(self.host)))}
@@ -74,15 +80,28 @@ class Node:
 
 class Busy(Node):
     """A server whose queries cannot be seen: it works, or it does not."""
+    LOOKS = 10
 
-    def ticks(self):
-        return sum(map(cpu, network.processes(self.host)))
+    def works(self):
+        time.sleep(0.02)
+        return any(map(runs, network.processes(self.host)))
 
-    def state(self, more=""):
-        before = self.ticks()
-        time.sleep(0.2)
-        after = self.ticks()
-        return {**super().state(), "made": after, "open": after - before > 4}
+    def state(self):
+        busy = sum(self.works() for _ in range(self.LOOKS))
+        return {**super().state(), "made": sum(map(cpu, network.processes(self.host))),
+                "open": busy > self.LOOKS // 2}
+
+
+def runs(pid):
+    """Whether one of its threads runs, or waits for a processor"""
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as file:
+                if file.read().rpartition(") ")[2].startswith("R"):
+                    return True
+    except OSError: # it has ended
+        pass
+    return False
 
 
 def proportional(pid):
@@ -124,7 +143,7 @@ def slow_reader(make, **how):
 
 
 def cost(make, **how):
-    return make("nothing", none, "complete", 60, **{
+    return make("nothing", none, "complete", 180, **{
         "batches": 200, "pause": 0.0, "rows": MB, "unchecked": True, **how})
 
 
@@ -143,7 +162,9 @@ DASK = [
     EnginePlay("slow", slow, "complete", 60, rows=5000, **FEW),
     EnginePlay("not there", cut, "complete", 60, tell=0, **FEW),
     slow_reader(EnginePlay, least=sum),
-    EnginePlay("left", none, "left", 2, batches=4000, tell=60, leave=60),
+    # The tasks that are not dropped would last longer than they may
+    EnginePlay("left", none, "left", 2, batches=4000, pause=0.3, tell=6, leave=6,
+               options={"ahead": 60}),
 ]
 AGAIN = {"max_restarts": -1, "max_task_retries": -1}
 RAY = [
@@ -157,7 +178,7 @@ RAY = [
     EnginePlay("slow", slow, "complete", 30, rows=5000),
     EnginePlay("not there, with a limit", cut, "error", 30, tell=0,
                limits={"first": 10.0}),
-    slow_reader(EnginePlay),
+    slow_reader(EnginePlay, cannot=("steady",)), # a node has ten processes
     EnginePlay("left", none, "left", 2, batches=4000, tell=60, leave=60),
 ]
 # Its batches have so many rows
@@ -171,10 +192,13 @@ SAIL = [
     EnginePlay("slow", slow, "complete", 60, **{**SAIL_ROWS, "batches": 200}),
     slow_reader(EnginePlay, parts=1, batches=20000, rows=1 << 13),
     EnginePlay("left", none, "left", 2, tell=60, leave=60, **SAIL_ROWS),
+    EnginePlay("a long query, with a limit", none, "error", 20, tell=0,
+               limits={"first": 5.0}, options={"long": True}, **SAIL_ROWS),
 ]
 SPARK_PLAYS = [copy.copy(one) for one in SAIL]
-for one in SPARK_PLAYS: # it is slower by that much
-    one.batches //= 3
+for one in SPARK_PLAYS:
+    one.batches //= 3 # it is slower by that much
+    one.cannot = "names", "quiet", "steady"
 PLAYS = {"Flight SQL": FLIGHT, "Dask": DASK, "Ray": RAY, "Sail": SAIL, "Spark": SPARK_PLAYS}
 
 

@@ -16,9 +16,9 @@ def stream(frame, *, window=4, max_bytes=_stream._BYTES):
     server sends them; its `toArrow()` waits for all of them. `window` and
     `max_bytes` are as for `uvarrow.stream()`.
 
-    When the stream is left, the query is interrupted on the server, by a tag. The
-    server is not held back by a slow reader: it keeps the result, Sail in its
-    memory."""
+    When the stream is left, the query is interrupted on the server, by a tag. A slow
+    reader holds Sail back if the result comes as it is read, as that of a scan and a
+    filter does; Spark's server goes on, and keeps the result."""
     session = getattr(frame, "sparkSession", None)
     client = getattr(session, "client", None)
     if client is None or not hasattr(frame, "_plan"):
