@@ -65,9 +65,11 @@ def engines(rows):
         own = [row for row in rows if row["engine"] == engine]
         plays = {row["name"].partition(",")[0]: row for row in own}
         cost, slow = plays["nothing"], plays["a slow reader"]
+        quiet = max(row["quiet"] for row in own
+                    if row["name"].startswith(("left", "a long query")))
         lines.append([
             engine, "" if slow["ahead"] is None else slow["ahead"], slow["held"], slow["grown"],
-            plays["left"]["quiet"],
+            quiet,
             ends(own, "killed"), ends(own, "cut off"), cost["mb_s"],
             cost["batch_kb"], f"{cost['cpu_us']:,}"])
     return table(["", "batches ahead of a slow reader", "MB that a host holds",
