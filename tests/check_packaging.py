@@ -14,7 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECIPES = "cmake/packaging"
 VERSIONS = {  # which files name the version, and how, at least once
     "CHANGELOG.md": r"\A# [^#]*\n## ([^,\n]*)",
-    "cmake/packaging/conda/meta.yaml": r'^  version: "(.*)"$',
+    "cmake/packaging/conda/recipe.yaml": r'^  version: "(.*)"$',
+    "cmake/packaging/homebrew/uvarrow.rb": r"uvarrow-(\d[\d.]*\d)\.tar",
     "cmake/packaging/meson/uvarrow.wrap": r"uvarrow-(\d[\d.]*\d)",
     "cmake/packaging/nix/default.nix": r'^  version = "(.*)";$',
     "cmake/packaging/rpm/uvarrow.spec": r"^Version: *(.*)$",
