@@ -70,6 +70,9 @@ test("close() frees a batch at once, and its data is gone", async () => {
   assert.equal(batch.schema.format, "+s");
 });
 
+// An old value on the stack may keep one in Bun.
+const spare = process.versions.bun ? 1 : 0;
+
 test("data outlives the batch, and both are freed by a collection", async () => {
   await collectGarbage(() => false, 5); // the batches of tests before
   const before = liveBatches();
@@ -83,7 +86,7 @@ test("data outlives the batch, and both are freed by a collection", async () => 
     99999n);
   kept.pop();
   await collectGarbage(() => liveBatches() <= before);
-  assert.equal(liveBatches(), before);
+  assert(liveBatches() <= before + spare, `${liveBatches()} are left`);
 });
 
 test("V8 is told of a batch until its buffers are made", async () => {
@@ -100,7 +103,6 @@ test("V8 is told of a batch until its buffers are made", async () => {
 
 test("a stream that is collected is dropped", async () => {
   const [before] = numbersAddon.live();
-  const spare = process.versions.bun ? 1 : 0; // which an old stack may keep
   for (let i = 0; i < 4; i++)
     (() => void numbers({ batches: 1e9, rows: 1 }).next())();
   const left = () => numbersAddon.live()[0] - before;
