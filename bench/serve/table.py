@@ -22,7 +22,7 @@ programs it is valid within about a tenth after several rounds, but only within 
 third after one; instructions are exact. `driver alone` is a loop that runs the same query and ignores its rows:
 no server can be below it. The database is SQLite unless another is named. Of the
 memory with many queries at once, the server's own part is what `memory_held` states,
-98 MiB of 471 for 200 of them on an idle machine; the rest is mostly the pages that
+98 MiB for 200 slow readers; the rest is mostly the pages that
 SQLite keeps, 2 MB a connection."""
 
 TIMES = """Of {code}{counted}. {medians}, on {processor}, {cores} cores, with
