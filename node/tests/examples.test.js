@@ -147,6 +147,7 @@ test("route.mjs in an app of Next.js", { skip: noDriver ||
   assert.equal(await streams(), 1);
   request.destroy();
   while (await streams() > 0);
+  await new uvarrow.Pool(flights).execute("DELETE FROM flights WHERE dest = 'ORD'");
 });
 
 // ---- a command -------------------------------------------------------------------
