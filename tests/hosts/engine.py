@@ -114,9 +114,9 @@ class Ray:
                "--block", "--num-cpus", "2", "--object-store-memory", "200000000",
                "--disable-usage-stats", "--log-style", "pretty", "--log-color",
                "false"]
-        os.environ["RAY_NUM_REDIS_GET_RETRIES"] = "120" # seconds, for its head
+        os.environ["RAY_NUM_REDIS_GET_RETRIES"] = "120"  # seconds, for its head
         os.makedirs("/tmp/ray", exist_ok=True)
-        for folder in "/tmp/ray", "/dev/shm": # of this host alone
+        for folder in "/tmp/ray", "/dev/shm":  # of this host alone
             subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
         if host == "c":
             ray += ["--head", "--node-ip-address", HEAD, "--port", "6379",
@@ -167,16 +167,16 @@ class Sail:
         # Without a filter its batches are small
         frame = frame.where("sha2(repeat(CAST(n AS STRING), 100), 512) <> 'x'"
                             if how["work"] else "n % 7 <> 9")
-        if how["options"].get("long"): # no row comes for minutes
+        if how["options"].get("long"):  # no row comes for minutes
             frame = self.session.range(1 << 40).selectExpr("sum(id * id % 7) AS n")
         return limited(uvarrow.spark.stream(frame, window=2), how, "10.77.0.2")
 
     def close(self):
-        self.session.client.close() # stop() asks the server first, without a limit
+        self.session.client.close()  # stop() asks the server first, without a limit
 
     @staticmethod
     def node(host):
-        os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = "1" # rows in order
+        os.environ["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = "1"  # rows in order
         from pysail.spark import SparkConnectServer
         server = SparkConnectServer(f"10.77.0.{host}", 8815)
         server.start()
@@ -189,7 +189,7 @@ class Spark(Sail):
     """Spark itself, which needs Java 17; it sends each partition when it has all of
     it"""
     PARTITIONS = 40
-    KEEPALIVE_MS = None # it ends a connection that asks more often than in 5 minutes
+    KEEPALIVE_MS = None  # it ends a connection that asks more often than in 5 minutes
 
     @staticmethod
     def node(host):
@@ -205,11 +205,11 @@ class Spark(Sail):
                 env={**os.environ, "SPARK_HOME": home,
                      "SPARK_LOCAL_IP": f"10.77.0.{host}"},
                 stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
-            for line in server.stderr: # its log
+            for line in server.stderr:  # its log
                 if "Connect server started" in line:
                     say_ready()
 
 
 if __name__ == "__main__":
-    import engine # its functions are found by this name on other hosts
+    import engine  # its functions are found by this name on other hosts
     getattr(engine, sys.argv[1]).node(sys.argv[2])

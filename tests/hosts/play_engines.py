@@ -25,10 +25,10 @@ from play import BAD, HOSTS, Play, cut, cut_and_mend, kill, none, restart, slow
 
 BUILD = os.path.join(play.HERE, "../../build")
 ENGINES = os.path.join(BUILD, "engines/bin/python")
-SPARK = os.path.join(BUILD, "spark") # pyspark, instead of pyspark-client
-MB = 1 << 16 # rows of a batch of three quarters of a megabyte
+SPARK = os.path.join(BUILD, "spark")  # pyspark, instead of pyspark-client
+MB = 1 << 16  # rows of a batch of three quarters of a megabyte
 CONNECT = "Sail", "Spark"
-READY = "ready", "Ray runtime started." # what a host prints
+READY = "ready", "Ray runtime started."  # what a host prints
 
 
 class Node:
@@ -62,7 +62,7 @@ class Node:
         raise play.Wrong("the kernel cannot make a network slow")
 
     def heal(self):
-        self.kill() # an engine may have given the host up: it starts anew
+        self.kill()  # an engine may have given the host up: it starts anew
 
     def words(self):
         """The words that living processes of the host have written"""
@@ -99,7 +99,7 @@ def runs(pid):
             with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as file:
                 if file.read().rpartition(") ")[2].startswith("R"):
                     return True
-    except OSError: # it has ended
+    except OSError:  # it has ended
         pass
     return False
 
@@ -110,7 +110,7 @@ def proportional(pid):
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
             return sum(int(line.split()[1]) << 10 for line in file
                        if line.startswith("Pss:"))
-    except OSError: # it has ended
+    except OSError:  # it has ended
         return 0
 
 
@@ -152,7 +152,7 @@ FLIGHT = [one for one in play.PLAYS if one.name in (
     "killed", "killed, with a replica", "cut off", "cut off, with a replica",
     "a slow reader", "left, 40 parts")] + [
     cost(Play, limits={"window": 4, "max_bytes": 4 << 20})]
-FEW = {"batches": 70} # of each of three hosts
+FEW = {"batches": 70}  # of each of three hosts
 DASK = [
     cost(EnginePlay),
     EnginePlay("killed", kill, "complete", 60, **FEW),
@@ -178,7 +178,7 @@ RAY = [
     EnginePlay("slow", slow, "complete", 30, rows=5000),
     EnginePlay("not there, with a limit", cut, "error", 30, tell=0,
                limits={"first": 10.0}),
-    slow_reader(EnginePlay, cannot=("steady",)), # a node has ten processes
+    slow_reader(EnginePlay, cannot=("steady",)),  # a node has ten processes
     EnginePlay("left", none, "left", 2, batches=4000, tell=60, leave=60),
 ]
 # Its batches have so many rows
@@ -197,9 +197,10 @@ SAIL = [
 ]
 SPARK_PLAYS = [copy.copy(one) for one in SAIL]
 for one in SPARK_PLAYS:
-    one.batches //= 3 # it is slower by that much
+    one.batches //= 3  # it is slower by that much
     one.cannot = "names", "quiet", "steady"
-PLAYS = {"Flight SQL": FLIGHT, "Dask": DASK, "Ray": RAY, "Sail": SAIL, "Spark": SPARK_PLAYS}
+PLAYS = {"Flight SQL": FLIGHT, "Dask": DASK, "Ray": RAY, "Sail": SAIL,
+         "Spark": SPARK_PLAYS}
 
 
 def hosts_of(engine, log):
@@ -224,7 +225,7 @@ def play_engine(engine, only, log):
         head.kill()
     for row in rows:
         if engine in CONNECT and "ahead" in row:
-            row["ahead"] = None # nothing counts what a server has made
+            row["ahead"] = None  # nothing counts what a server has made
     return failed, [{"engine": engine, **row} for row in rows]
 
 
@@ -245,7 +246,7 @@ def main():
         log = os.path.join(folder, "log")
         open(log, "x").close()
         os.environ.update(UVA_HOSTS_LOG=log, DASK_TEMPORARY_DIRECTORY=folder,
-                          RAY_AUTH_MODE="disabled") # nobody else is in this network
+                          RAY_AUTH_MODE="disabled")  # nobody else is in this network
         path = [os.environ["PYTHONPATH"], play.HERE]
         for engine in engines:
             os.environ["PYTHONPATH"] = os.pathsep.join(

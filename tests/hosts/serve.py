@@ -16,11 +16,12 @@ import sys
 import time
 
 SECONDS = 20
-MOST = 6 << 30 # bytes; a replica cannot have more than 2 GB above that
-GROWTH = 128 << 20 # of the actor: what it imports, and the buffers of its socket
+MOST = 6 << 30  # bytes; a replica cannot have more than 2 GB above that
+GROWTH = 128 << 20  # of the actor: what it imports, and the buffers of its socket
 PAGE = os.sysconf("SC_PAGE_SIZE")
 PORT = 8011
-os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "60") # if it is busy
+os.environ["RAY_AUTH_MODE"] = "disabled"  # no token in the folder of the user
+os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "60")  # if it is busy
 
 
 def resident(pid):
@@ -33,8 +34,8 @@ class Endless:
 
     def __init__(self):
         resource.setrlimit(resource.RLIMIT_DATA, (MOST + (2 << 30),) * 2)
-        import pyarrow # noqa: F401
-        import uvarrow # noqa: F401 (before its memory is looked at)
+        import pyarrow  # noqa: F401
+        import uvarrow  # noqa: F401 (before its memory is looked at)
         self.made = 0
 
     def batches(self):
@@ -89,7 +90,7 @@ def watch(name, port, state):
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)
         client.connect(("127.0.0.1", port))
         client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        head = client.recv(1 << 10, socket.MSG_WAITALL) # the batches have begun
+        head = client.recv(1 << 10, socket.MSG_WAITALL)  # the batches have begun
         if b" 200 OK" not in head:
             sys.exit(f"{name}: {head}")
         begin = time.monotonic()
@@ -109,7 +110,7 @@ def main():
     how = parser.parse_args()
     try:
         import ray
-        import uvicorn # noqa: F401
+        import uvicorn  # noqa: F401
         from ray import serve
     except ImportError as error:
         print(f"skipped: {error}")
@@ -124,7 +125,7 @@ def main():
     handle = serve.run(serve.deployment(Replica).bind())
     rows.append(watch("a replica of Ray Serve", PORT,
                       lambda: handle.state.remote().result()))
-    ray.shutdown() # its processes end at once; Serve's would wait for the client
+    ray.shutdown()  # its processes end at once; Serve's would wait for the client
     if how.results:
         with open(how.results, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
