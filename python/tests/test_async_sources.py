@@ -445,6 +445,28 @@ def test_a_reader_that_fails(run):
     run(main)
 
 
+def test_the_error_of_a_reader_comes_before_its_end(run, monkeypatch):
+    pairs, was_open, make = [], [], socket.socketpair
+
+    class Lost(Exception):
+        def __str__(self): # the stream keeps the text when it is told
+            was_open.append(pairs[-1][0].fileno() >= 0)
+            return "lost"
+
+    async def fails():
+        raise Lost
+        yield
+
+    async def main():
+        with pytest.raises(Lost):
+            await uvarrow.ipc_reader(fails()).read_all()
+
+    monkeypatch.setattr(socket, "socketpair",
+                        lambda: pairs.append(make()) or pairs[-1])
+    run(main)
+    assert was_open[0]
+
+
 def test_a_reader_that_stands_still(run):
     async def main():
         closed = []

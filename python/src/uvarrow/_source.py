@@ -237,16 +237,20 @@ class _Bytes:
 
     async def _run(self):
         try:
-            with self._socket:
-                await self._pass_on()
-        except Exception as error: # the stream raises it
-            stream = self._stream()
-            if stream is not None:
-                stream._cancel(*stream._note(error))
+            with self._socket: # its end, too, would fail the stream: comes later
+                await self._tell_errors()
         finally:
             close = getattr(self._reader, "aclose", None)
             if close is not None and _check.is_a(self._reader, AsyncIterable):
                 await close()
+
+    async def _tell_errors(self):
+        try:
+            await self._pass_on()
+        except Exception as error: # the stream raises it
+            stream = self._stream()
+            if stream is not None:
+                stream._cancel(*stream._note(error))
 
     async def _pass_on(self):
         while True:
