@@ -169,7 +169,7 @@ def test_a_pool_says_its_state_without_its_uri(run):
     pytest.importorskip("adbc_driver_sqlite")
 
     async def main():
-        pool = uvarrow.adbc.Pool("sqlite", uri=":memory:?secret")
+        pool = uvarrow.adbc.Pool("sqlite", uri="file::memory:?secret")
         assert "0 connections used" in repr(pool)
         async with pool.query("SELECT 1") as rows:
             await anext(rows)
