@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Fails when a function is too long or too complex, a line too wide, a struct
-has too many booleans, or a file does not state its purpose.
+has too many booleans, or a file does not state its purpose or has an odd name.
 Usage: check_budgets.py [ROOT]
 
 Functions: at most 60 lines and, where lizard is installed, a cyclomatic
@@ -8,9 +8,12 @@ complexity of at most 15. Lines: 80 columns. A file has no limit, because a file
 is an object; its first line is the SPDX mark, and a comment after it states
 its purpose. Public headers: the comment of every function names its thread.
 Structs, but for those of tests: at most six booleans, with the structs inside.
+Names of files that are in the repository, of whatever kind: a shell needs no quotes
+for them, as it does for what a test leaves by a wrong option or path.
 """
 import os
 import re
+import subprocess
 import sys
 
 try:
@@ -23,6 +26,7 @@ TOPS = ("include", "runtime", "tck", "tools", "examples", "bench", "tests",
 TESTS = ("tests/", "python/tests/", "node/tests/")
 FUNCTION_LINES, COMPLEXITY, COLUMNS, BOOLEANS = 60, 15, 80, 6
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */"
+NAME = re.compile(r"[\w.][\w.@+-]*")
 FUNCTION = re.compile(
     r"(?:/\*\*((?:[^*]|\*(?!/))*)\*/\s*)?(?:UVA_MUST_CHECK\s+)?"
     r"(?:UVA_API|UVA_INLINE|static inline)\s[^;{]*?(\w+)\(")
@@ -100,8 +104,16 @@ def faults_of(path, text):
                 yield f"{path}: the comment of {name} names no thread"
 
 
+def odd_names(root):
+    tracked = subprocess.run(["git", "-C", root, "ls-files", "-z"], check=False,
+                             stdout=subprocess.PIPE, text=True).stdout
+    for path in filter(None, tracked.split("\0")):
+        if not all(map(NAME.fullmatch, path.split("/"))):
+            yield f"{path}: an odd name"
+
+
 def main(root):
-    bad, count = [], 0
+    bad, count = list(odd_names(root)), 0
     for path in files(root):
         with open(os.path.join(root, path), encoding="utf-8") as file:
             bad += faults_of(path, file.read())
