@@ -139,7 +139,7 @@ test("route.mjs in an app of Next.js", { skip: noDriver ||
   assert.equal(await streams(), 0);
   // a client that leaves in the midst of more rows than sockets keep
   await new uvarrow.Pool(flights).execute(`INSERT INTO flights ${
-    SQL.replace(`${ROWS - 1}`, "1e6").replace("'BOS'", "'ORD'")}`);
+    SQL.replace(`${ROWS - 1}`, "1e6").replace(/'(IAH|BOS)'/g, "'ORD'")}`);
   const request = http.get(`${url}/flights?dest=ORD`);
   const [response] = await once(request, "response");
   await once(response, "data");
