@@ -12,17 +12,13 @@ import shutil
 import subprocess
 import sys
 
+from outcome import skip
+
 NET = "10.77.0"
 INSIDE = "UVA_HOSTS_INSIDE"
-SKIP = 77
 # Namespaces of users, networks, mounts and processes; the child is process 1
 UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--mount", "--pid",
            "--fork", "--kill-child", "--mount-proc")
-
-
-def skip(reason):
-    print(f"skipped: {reason}")
-    sys.exit(SKIP)
 
 
 def enter():

@@ -24,6 +24,7 @@ import sys
 import time
 
 import network
+import outcome
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PORT = 8815
@@ -255,7 +256,7 @@ def check_names(play, result):
     if play.end == "error":
         named = hosts_in(result["text"])
         demand(play, "names", named == {BAD},
-              f"the error names {sorted(named)}: {result['text']}")
+               f"the error names {sorted(named)}: {result['text']}")
 
 
 def hosts_in(text):
@@ -397,7 +398,7 @@ def main():
         try:
             __import__(package)
         except ImportError as error:
-            network.skip(str(error))
+            outcome.skip(str(error))
     network.enter()
     network.up(HOSTS)
     end(*play_all([play for play in PLAYS if (
@@ -406,10 +407,7 @@ def main():
 
 
 def end(failed, rows, path):
-    if path:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
-            file.write("\n")
+    outcome.keep(rows, path)
     print(f"{len(rows)} plays passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

@@ -20,6 +20,7 @@ import tempfile
 import time
 
 import network
+import outcome
 import play
 from play import BAD, HOSTS, Play, cut, cut_and_mend, kill, none, restart, slow
 
@@ -238,7 +239,7 @@ def main():
     engines = [how.engine] if how.engine else list(PLAYS)
     for path in ENGINES, SPARK:
         if not os.path.exists(path):
-            network.skip(f"there is no {path}: see .ci/nightly")
+            outcome.skip(f"there is no {path}: see .ci/nightly")
     network.enter()
     network.up(HOSTS)
     failed, rows = 0, []

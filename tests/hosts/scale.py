@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 
+import outcome
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.sysconf("SC_PAGE_SIZE")
 BATCHES, ROWS = 2, 1000  # of each partition
@@ -70,8 +72,7 @@ def main():
         import pyarrow.flight  # noqa: F401
         import uvarrow  # noqa: F401
     except ImportError as error:
-        print(f"skipped: {error}")
-        sys.exit(77)
+        outcome.skip(str(error))
     rows = []
     with subprocess.Popen(
             [sys.executable, os.path.join(HERE, "server.py"), "127.0.0.1:0"],
@@ -83,10 +84,7 @@ def main():
                 print(rows[-1], flush=True)
         finally:
             server.kill()
-    if how.results:
-        with open(how.results, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
-            file.write("\n")
+    outcome.keep(rows, how.results)
 
 
 if __name__ == "__main__":

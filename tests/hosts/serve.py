@@ -8,12 +8,13 @@ python/examples/ray_server.py. Each makes batches of 1 MiB, as fast as it may, u
 Exit code: 0; 1: the actor's memory grew, too; 77: a package is missing (ray[serve]).
 """
 import argparse
-import json
 import os
 import resource
 import socket
 import sys
 import time
+
+import outcome
 
 SECONDS = 20
 MOST = 6 << 30  # bytes; a replica cannot have more than 2 GB above that
@@ -113,8 +114,7 @@ def main():
         import uvicorn  # noqa: F401
         from ray import serve
     except ImportError as error:
-        print(f"skipped: {error}")
-        sys.exit(77)
+        outcome.skip(str(error))
     ray.init(num_cpus=4, object_store_memory=1 << 28, include_dashboard=False,
              logging_level="error", log_to_driver=False)
     actor = ray.remote(num_cpus=0)(Actor).remote()
@@ -126,10 +126,7 @@ def main():
     rows.append(watch("a replica of Ray Serve", PORT,
                       lambda: handle.state.remote().result()))
     ray.shutdown()  # its processes end at once; Serve's would wait for the client
-    if how.results:
-        with open(how.results, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
-            file.write("\n")
+    outcome.keep(rows, how.results)
     sys.exit(1 if rows[0]["grown_mb"] << 20 > GROWTH else 0)
 
 
