@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns the figures of figures.py into a section of a page, which stands between
 two marks, and compares them with the targets."""
-import textwrap
-
-from layout import medians
+from layout import medians, wrapped
 from report import number, table
 
 BEGIN = "<!-- bench/serve/figures.py: begin -->\n"
@@ -144,15 +142,13 @@ def lines(kept):
              for query, clients in (("small", 100), ("whole", 1))
              for form, _ in FORMATS}
     heads = "`uvarrow serve`", "uvicorn + Starlette"
-    yield from textwrap.wrap(HEAD.format(**sizes), 80,
-                             break_on_hyphens=False, break_long_words=False)
+    yield from wrapped(HEAD, **sizes)
     yield ""
     code = kept["machine"]["code"]
     counted = kept.get("counted", code)
-    yield from textwrap.wrap(TIMES.format(
-        medians=medians(kept["rounds"]), **kept["machine"],
-        counted="" if counted == code else f"; instructions: {counted}"), 80,
-                             break_on_hyphens=False, break_long_words=False)
+    yield from wrapped(
+        TIMES, medians=medians(kept["rounds"]), **kept["machine"],
+        counted="" if counted == code else f"; instructions: {counted}")
     yield ""
     yield from table(["CPU of a request", *heads, "ratio", "driver alone",
                       "datasette"],
